@@ -5,6 +5,7 @@
 #include "launcher.hpp"
 #include "log_folder.hpp"
 #include "run_directory.hpp"
+#include "run_lock.hpp"
 #include "servers.hpp"
 #include "speech.hpp"
 
@@ -37,22 +38,24 @@ using std::chrono::seconds;
 constexpr auto kAnswer = seconds(30);  // the run's, to what it is told
 constexpr auto kOthers = seconds(5);   // which all have joined the run before there is anything to recover
 
-/// The folder of boards, where `nessie run` has not made it: on another node.
+/// The folder of boards, where `nessie run` has not made it: on another node. It is locked as that of a run, for
+/// `nessie clean`.
 class BoardFolder {
  public:
   explicit BoardFolder(std::string path) : path_(std::move(path)) {
     std::error_code ignored;
     is_own_ = !path_.empty() && std::filesystem::create_directories(path_, ignored);
+    if (is_own_) lock_ = lock_run_folder(path_);
   }
   ~BoardFolder() {
-    std::error_code ignored;
-    if (is_own_) std::filesystem::remove_all(path_, ignored);
+    if (is_own_) (void)remove_run_folder(path_);
   }
   BoardFolder(const BoardFolder &) = delete;
 
  private:
   const std::string path_;
   bool is_own_ = false;
+  Fd lock_;
 };
 
 /// The run, from when the server has joined it.

@@ -7,18 +7,26 @@ import shlex
 
 from cluster import Cluster, why_not
 from harness import CHECKPOINT, NESSIE, ProcessTestCase, marked_processes, read_file, wait_until
-from setups import NOBODY, SWEEP, program, sweep  # noqa: F401
+from setups import CRASH_OF_OPEN_MPI, NOBODY, SWEEP, program, sweep  # noqa: F401
 
 LAUNCHERS = {"mpiexec": ["mpiexec"], "srun": ["srun", "--mpi=pmix"]}   # each takes the number of processes from the job
 WRITER = [program("writer"), "out.nc"]
-# run FOLDER COMMAND: runs it in a new folder, and keeps there what can be seen of it.
-PRELUDE = r"""#!/bin/bash
-run() {
+# run FOLDER COMMAND: runs it in a new folder, and keeps there what can be seen of it; once more if Open MPI crashed.
+PRELUDE = rf"""#!/bin/bash
+try() {{
   local folder=$1
   shift
   mkdir "$folder"
   (cd "$folder" && "$@" >../"$folder.out" 2>../"$folder.err" </dev/null; echo $? >../"$folder.code")
-}
+}}
+run() {{
+  try "$@"
+  if grep -q '{CRASH_OF_OPEN_MPI}' "$1.err"; then
+    rm -r "$1"
+    srun --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" {shlex.quote(NESSIE)} clean
+    try "$@"
+  fi
+}}
 """
 
 
