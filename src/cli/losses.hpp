@@ -20,7 +20,7 @@ Losses read_losses(const std::string &run_directory, int index);
 
 struct Remains {
   Losses lost;
-  bool had_files = true;        ///< that the program may write; unless it is known that there were none
+  bool had_files = true;  ///< that were not whole, and have not gone on natively; unless it is known that none was
   bool has_kept_files = false;  ///< that outlive the server
   std::uint64_t natives = 0;    ///< files that went native
 };

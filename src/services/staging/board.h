@@ -12,13 +12,14 @@
  * Beside it, in a file of its own, are counts of writes, which programs raise as well: who has kept a copy of what he
  * read knows by them whether it still holds. A file's is at its nessie_board_count_of(). Writes past PnetCDF are not
  * counted: a file that was opened for them has its bit in `opened` for the rest of the run, and nobody keeps copies.
- * One to which native PnetCDF writes, which is counted, has its bit in `beside` before: servers keep no pages of it. */
+ * One to which native PnetCDF writes, which is counted, has its bit in `beside` before: servers keep no pages of it.
+ * When all servers have died, one that goes on natively, as they held nothing of it, has its bit in `survivors`. */
 #ifndef NESSIE_STAGING_BOARD_H
 #define NESSIE_STAGING_BOARD_H
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3744524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3844524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_MOST_SERVERS 64                /* of one run: each program maps a board of each */
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
@@ -67,6 +68,7 @@ typedef struct nessie_board_writes {
   uint64_t counts[NESSIE_BOARD_COUNTS];
   uint64_t opened[NESSIE_BOARD_BITS / 64];
   uint64_t beside[NESSIE_BOARD_BITS / 64];
+  uint64_t survivors[NESSIE_BOARD_BITS / 64];
   uint32_t ranks[NESSIE_BOARD_RANKS / 32];
 } nessie_board_writes;
 

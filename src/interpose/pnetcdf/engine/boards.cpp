@@ -3,8 +3,6 @@
 
 #include <interpose/pnetcdf/engine/session.hpp>
 
-#include <services/staging/board.h>
-
 #include <atomic>
 
 namespace interpose {
@@ -55,12 +53,21 @@ bool Boards::note_write(const staging::FileIdentity &identity) const {
 
 bool Boards::note_beside(const staging::FileIdentity &identity) const {
   if (!are_complete() || boards_->may_write == 0) return false;
+  set_bit(&nessie_board_writes::beside, identity);
+  return true;
+}
+
+void Boards::note_survivor(const staging::FileIdentity &identity) const {
+  if (are_complete() && boards_->may_write != 0) set_bit(&nessie_board_writes::survivors, identity);
+}
+
+void Boards::set_bit(std::uint64_t (nessie_board_writes::*set)[NESSIE_BOARD_BITS / 64],
+                     const staging::FileIdentity &identity) const {
   const auto bit = nessie_board_bit_of(identity.device, identity.inode);
   for (int i = 0; i < boards_->count; ++i) {
-    auto &word = boards_->writes[i]->beside[nessie_board_word_of(identity.device, identity.inode)];
+    auto &word = (boards_->writes[i]->*set)[nessie_board_word_of(identity.device, identity.inode)];
     if ((look(word) & bit) == 0) std::atomic_ref(word).fetch_or(bit, std::memory_order_release);
   }
-  return true;
 }
 
 Boards &boards() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <interpose/pnetcdf/engine_abi.h>
+#include <services/staging/board.h>
 #include <staging.hpp>
 
 namespace interpose {
@@ -24,8 +25,13 @@ class Boards {
   /// Tells the servers, which keep pages for readers, that native PnetCDF is about to write to the file. False: they
   /// cannot be told by this process.
   bool note_beside(const staging::FileIdentity &identity) const;
+  /// Tells `nessie run` that a file goes on natively of which the servers, who have died, held nothing.
+  void note_survivor(const staging::FileIdentity &identity) const;
 
  private:
+  /// Of all boards.
+  void set_bit(std::uint64_t (nessie_board_writes::*set)[NESSIE_BOARD_BITS / 64],
+               const staging::FileIdentity &identity) const;
   const nessie_boards *boards_ = nullptr;
 };
 

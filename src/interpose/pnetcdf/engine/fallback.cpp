@@ -28,6 +28,7 @@ bool has_pending_anywhere(File &file) { return file.ranks().max_now(file.request
 void note_native(const File &file) {
   Session::get().note_servers_died();
   Session::get().settle_no_more(file.identity);
+  boards().note_survivor(file.identity);
 }
 
 }  // namespace
