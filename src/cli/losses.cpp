@@ -46,7 +46,8 @@ Remains read_remains(const std::string &run_directory, const std::string &board_
   const auto board = read_whole<nessie_board>(path);
   const auto writes = read_whole<nessie_board_writes>(path + NESSIE_BOARD_COUNTS_SUFFIX);
   if (!board || !writes || board->magic != NESSIE_BOARD_MAGIC) return remains;
-  remains.had_files = lists_files(*board, *writes);
+  remains.had_files = board->used > 0 || board->overflow > 0;
+  remains.may_lack = board->failed > 0 || lists_files(*board, *writes);
   remains.has_kept_files = board->kept > 0;
   remains.natives = board->natives;
   return remains;
@@ -58,14 +59,17 @@ void add_losses(const Losses &lost, RunRecord &record) {
 
 void add_broken(std::string what, const Remains &remains, RunRecord &record) {
   add_losses(remains.lost, record);
+  const bool is_whole = remains.lost && remains.lost->empty() && !remains.may_lack;
   if (!remains.lost) what += fmt::format("; what it held is not known: {}", remains.lost.error().message);
+  if (remains.had_files && is_whole) what += "; all that it had is in the files";
   record.broken_servers.push_back(std::move(what));
   record.broken_at_work += remains.had_files ? 1 : 0;
+  record.broken_with_files += remains.had_files && !is_whole ? 1 : 0;
   record.untold_natives += remains.natives;
 }
 
 void add_restarted(int index, const Remains &remains, RunRecord &record) {
-  if (!remains.lost && remains.had_files)
+  if (!remains.lost && remains.may_lack)
     return add_broken(fmt::format("staging server {} died, and was started again", index), remains, record);
   add_losses(remains.lost, record);
   record.untold_natives += remains.natives;

@@ -20,7 +20,8 @@ Losses read_losses(const std::string &run_directory, int index);
 
 struct Remains {
   Losses lost;
-  bool had_files = true;  ///< that were not whole, and have not gone on natively; unless it is known that none was
+  /// Unless the opposite is known: it had files; not all of them are whole, or have gone on natively.
+  bool had_files = true, may_lack = true;
   bool has_kept_files = false;  ///< that outlive the server
   std::uint64_t natives = 0;    ///< files that went native
 };

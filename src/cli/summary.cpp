@@ -309,7 +309,7 @@ nlohmann::json to_json(const RunRecord &record) {
 
 int exit_code(const RunRecord &record) {
   if (record.program_exit_code != 0) return record.program_exit_code;
-  const bool complete = record.broken_at_work == 0 && !record.gave_up && record.kept_log.empty() &&
+  const bool complete = record.broken_with_files == 0 && !record.gave_up && record.kept_log.empty() &&
                         all_losses(record, add_up(record)).empty();
   return complete ? 0 : kExitDataLost;
 }

@@ -46,6 +46,7 @@ struct RunRecord {
   /// Servers that ended before their work did: "staging server 1 was killed by signal 9 (Killed)".
   std::vector<std::string> broken_servers;
   int broken_at_work = 0;            ///< of those: had files, and did not tell all that they did
+  int broken_with_files = 0;         ///< of those: files are not whole, or it is not known whether they are
   std::uint64_t untold_natives = 0;  ///< files that went native, of which only those servers knew which and why
   std::string kept_log;  ///< the folder where servers have left logs of what is not in the files; empty: none has
   /// What was acknowledged and is not in the files, besides the failures in the reports.

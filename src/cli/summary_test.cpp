@@ -78,7 +78,7 @@ TEST(Summary, OfAFailedDrain_NamesFileRangesBytesAndError) {
 TEST(Summary, OfAKilledServer_SaysSoAndDoesNotHideTheProgramsFailure) {
   auto record = two_servers();
   record.broken_servers = {"staging server 1 was killed by signal 9 (Killed)"};
-  record.broken_at_work = 1;
+  record.broken_at_work = record.broken_with_files = 1;
   EXPECT_TRUE(contains(describe_trouble(record), "killed by signal 9"));
   EXPECT_EQ(exit_code(record), kExitDataLost);
   record.program_exit_code = 5;
@@ -173,6 +173,8 @@ TEST(Summary, WhenAServerEndedThatHadFiles_SaysNoMoreThanIsKnown) {
   EXPECT_TRUE(contains(text, "nessie: what was staged is not known\n")) << text;
   EXPECT_TRUE(contains(text, "2 files more, which that server would have told")) << text;
   EXPECT_FALSE(contains(text, "nothing was staged")) << text;
+  EXPECT_EQ(exit_code(record), 0);
+  record.broken_with_files = 1;
   EXPECT_EQ(exit_code(record), kExitDataLost);
 }
 

@@ -37,6 +37,7 @@ typedef struct nessie_board {
   uint64_t natives;     /* how many files went native: they are written without being counted */
   uint64_t network;     /* inode of the network name space in which the door can be reached; 0: not known */
   uint64_t patience_ms; /* whoever has waited for so long, with `alive` as it was, gives the server up */
+  uint32_t failed;      /* files that are not on the board any more, and are not whole */
   uint32_t kept;        /* of `files`, those that outlive the server: if it is gone, another one takes its place soon */
   char door[100];       /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];

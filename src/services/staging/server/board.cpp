@@ -189,6 +189,8 @@ void Board::note_write(const FileIdentity &identity) {
 
 void Board::note_native() { shared(board_->natives).fetch_add(1); }
 
+void Board::note_failed() { shared(board_->failed).fetch_add(1); }
+
 bool Board::was_written_past(const FileIdentity &identity) const {
   const auto word = nessie_board_word_of(identity.device, identity.inode);
   const auto bit = nessie_board_bit_of(identity.device, identity.inode);

@@ -65,6 +65,8 @@ class Board {
   void note_write(const FileIdentity &identity);
   /// Somebody writes to some file natively from now on: what was read of any is to be read again.
   void note_native();
+  /// A file is not whole, and nobody works on it any more: `nessie run` has to know if it cannot ask this server.
+  void note_failed();
   /// Whether some program of the run may have written to this file past the staging servers, or may do so.
   bool was_written_past(const FileIdentity &identity) const;
   void note_beside(const FileIdentity &identity);

@@ -124,6 +124,7 @@ void Server::note_closed(const File &file) {
 
 /// What there is no room for is in one last report.
 void Server::note_failed(Account &account, FileReport report) const {
+  if (board_) board_->note_failed();
   auto &failed = account.counted.failures;
   if (failed.size() < kMostReported) return failed.push_back(std::move(report));
   if (account.more_failed++ == 0) failed.emplace_back();
