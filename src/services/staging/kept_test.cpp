@@ -220,6 +220,37 @@ TEST_F(Kept, WithoutAnotherOneInItsPlaceTheErrorComesInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20));
 }
 
+/// Servers that are gone for good.
+class Gone : public Kept {
+ protected:
+  static constexpr int kServers = 3;
+  static constexpr double kTimeout = 4;
+  void start_all() {
+    for (int index = 0; index < kServers; ++index) start_kept("logged", index, kServers);
+    client_ = connect(std::to_string(static_cast<int>(kTimeout)));
+    create(*client_, file("a.nc"), 3);
+    EXPECT_TRUE(put(*client_, 0).ok());
+  }
+  double seconds_until_sync_fails() {
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_FALSE(client_->sync(kToken, 0).ok());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  }
+  std::unique_ptr<Client> client_;
+};
+
+TEST_F(Gone, SeveralServersThatDieAreWaitedForTogether) {
+  start_all();
+  for (int index = 0; index < kServers; ++index) kill(index);
+  EXPECT_LT(seconds_until_sync_fails(), 2 * kTimeout);
+}
+
+TEST_F(Gone, SeveralServersThatAreSilentAreWaitedForTogether) {
+  start_all();
+  for (auto &daemon : daemons_) daemon->stop();
+  EXPECT_LT(seconds_until_sync_fails(), 2 * kTimeout);
+}
+
 /// Killed at any moment while a program writes; what it writes is the same in the end.
 TEST_F(Kept, ItMayDieAtAnyMoment) {
   start_kept("logged");

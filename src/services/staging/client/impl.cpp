@@ -17,7 +17,8 @@ using nessie::Error;
 namespace {
 
 constexpr std::chrono::milliseconds kMoment{5};
-constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
+constexpr int kSignsInTimeout = 3;     // a server is asked for a sign of life this often within the timeout
+constexpr int kPartsUntilSilent = 30;  // of the timeout: one that has not answered yet is silent
 
 Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
   return {
@@ -38,9 +39,9 @@ int Client::Impl::home_of(const FileIdentity &identity) const {
 
 Status Client::Impl::await(const std::function<Status(Deadline)> &settle, int server, Deadline deadline) {
   for (const auto asked = at(server).peer;;) {
-    auto status = [&] {
+    auto status = [&, until = next_look_at(server).earlier(deadline)] {
       const Unlocked others_go_on(mutex);
-      return settle(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+      return settle(until);
     }();
     heard = status.ok() ? Deadline::in(kMoment) : Deadline::now();
     if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
@@ -59,9 +60,39 @@ Status Client::Impl::ping(int server, std::chrono::milliseconds patience) {
   return ping.settle(*options.deadline);
 }
 
+/// When a server that does not answer is asked for a sign of life; or, if it was asked for one already, when that is
+/// late.
+Deadline Client::Impl::next_look_at(int server) const {
+  const auto look = Deadline::in(timeout / kSignsInTimeout);
+  const auto &sign = servers[static_cast<std::size_t>(server)].sign;
+  return sign ? look.earlier(sign->until) : look;
+}
+
+Client::Impl::Sign Client::Impl::ask_for_sign(int server) {
+  nssi::CallOptions options;
+  options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
+  return {at(server).stub.ping_async(options), *options.deadline};
+}
+
+/// For a sign of life, and not long ago.
+bool Client::Impl::was_asked(int server) const {
+  const auto &sign = servers[static_cast<std::size_t>(server)].sign;
+  return sign && !Deadline::at(sign->until.when() + timeout / kSignsInTimeout).passed();
+}
+
+/// While it is silent the others are asked for a sign of life, too: several that are gone are waited for together.
 bool Client::Impl::alive(int server) {
   if (at(server).lost) return false;
-  return ping(server, timeout * (kSignsInTimeout - 1) / kSignsInTimeout).code() != Code::kTimedOut;
+  auto sign = was_asked(server) ? *std::move(at(server).sign) : ask_for_sign(server);
+  at(server).sign.reset();
+  const auto is_silent = [&](Deadline until) {
+    const Unlocked others_go_on(mutex);
+    return sign.answer.settle(until).code() == Code::kTimedOut;
+  };
+  if (!is_silent(Deadline::in(timeout / kPartsUntilSilent).earlier(sign.until))) return true;
+  for (int other = 0; other < count(); ++other)
+    if (other != server && !at(other).lost && !was_asked(other)) at(other).sign = ask_for_sign(other);
+  return !is_silent(sign.until);
 }
 
 bool Client::Impl::has_died(int server) {

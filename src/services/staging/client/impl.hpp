@@ -73,6 +73,11 @@ struct Client::Impl {
   /// await() says when to give up.
   static inline const nssi::CallOptions kPatient{.deadline = nessie::Deadline::never()};
 
+  /// A question whether a server lives.
+  struct Sign {
+    nssi::Future<void> answer;
+    nessie::Deadline until;
+  };
   struct Server {
     std::string url;
     nssi::PeerId peer;
@@ -87,6 +92,7 @@ struct Client::Impl {
     bool is_sent_again = false;     ///< and sends what had no answer
     std::uint64_t last_number = 0;  ///< of the requests to it
     std::set<std::uint64_t> unanswered = {};
+    std::optional<Sign> sign = {};  ///< of life, that it was asked for while another one was silent
   };
   /// A question, and how to ask it again.
   template <class T> struct Asked {
@@ -149,7 +155,10 @@ struct Client::Impl {
   Status await(const std::function<Status(nessie::Deadline)> &settle, int server, nessie::Deadline deadline);
   /// What comes of asking a server for a sign of life. The mutex is free meanwhile.
   Status ping(int server, std::chrono::milliseconds patience);
+  Sign ask_for_sign(int server);
+  bool was_asked(int server) const;
   bool alive(int server);
+  nessie::Deadline next_look_at(int server) const;
   bool has_died(int server);
   void give_up(int server);
   void give_all_up();
@@ -184,6 +193,7 @@ struct Client::Impl {
   void watch();
   bool is_gone(int server);
   void end_watch();
+  void wake_watcher() const;
   HelloArgs hello() const;
   Status come_back(int server);
   Result<nssi::PeerId> connect_again(int server, nessie::Deadline deadline);
@@ -255,7 +265,7 @@ struct Client::Impl {
   std::vector<Message *> awaited;                 ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
   bool is_ending = false;
-  nessie::Fd watch_ends;  ///< wakes the watcher
+  nessie::Fd watch_changes;  ///< wakes the watcher
   std::thread watcher;
   std::optional<std::stop_callback<std::function<void()>>> stopped;  ///< goes first: it uses the rest
 };

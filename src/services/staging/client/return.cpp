@@ -37,6 +37,7 @@ bool Client::Impl::await_return(int index, nssi::PeerId lost) {
                        status.error().message);
   }
   changed.notify_all();
+  wake_watcher();
   return status.ok();
 }
 
