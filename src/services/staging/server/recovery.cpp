@@ -101,12 +101,13 @@ Status Server::recover_from_log() {
 }
 
 /// A server that has ended in order had no copies of this one's any more (give_copies_up()). Where the other servers
-/// are, whoever is asked first tells: who has started this one, or a client.
+/// are, whoever is asked first tells: who has started this one, or a client; nobody, when it is told to end.
 Status Server::recover_from_replica() {
+  if (!options_.is_successor || options_.servers == 1) return {};
   const auto deadline = Deadline::in(options_.client_timeout);
-  while (options_.is_successor && options_.servers > 1 && servers_.size() != options_.servers && !deadline.passed())
+  while (servers_.size() != options_.servers && !deadline.passed() && !finishing_)
     if (auto status = recovered_.wait(deadline); status.code() == Code::kCancelled) return status;
-  if (!options_.is_successor || partner().empty()) return {};
+  if (partner().empty()) return Error{Code::kPeerLost, "nobody has told where the other servers are"};
   if (auto status = open_replicated(Deadline::in(kPartner)); !status.ok()) return status;
   return recover_files(*replicated_.journal);
 }

@@ -11,6 +11,7 @@ Result<ReportResult> Server::shutdown(Request &) {
 
 void Server::quiesce() {
   finishing_ = true;
+  recovered_.notify_all();
   (void)await_recovered();
   look_at_inboxes();
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
