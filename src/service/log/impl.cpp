@@ -356,6 +356,7 @@ Status Log::flush() { return impl_->flush(); }
 Lsn Log::end() const { return impl_->end(); }
 void Log::release(const LogRange &range) { impl_->release(range); }
 std::uint64_t Log::held_bytes() const { return impl_->store->held_bytes(); }
+std::uint64_t Log::segment_bytes() const { return impl_->segment_bytes; }
 Status Log::status() const { return impl_->status; }
 Status Log::replay(Lsn from, const Visitor &visitor) { return impl_->replay(from, visitor); }
 Status Log::read(const LogRange &at, std::span<std::byte> data) { return impl_->read(at, data); }

@@ -107,6 +107,8 @@ class Log {
   void release(const LogRange &range);
   /// What the store takes now.
   std::uint64_t held_bytes() const;
+  /// Space comes back by so much.
+  std::uint64_t segment_bytes() const;
   /// Why it takes nothing more; ok: it does.
   Status status() const;
 

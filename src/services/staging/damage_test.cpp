@@ -4,27 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <numeric>
 
 namespace staging {
-
-/// What a test does to a server's memory.
-class ServerInside {
- public:
-  /// Turns a bit of the dirty page that has the element; false: there is none.
-  static bool turn_a_bit(Server &server, FileToken token, std::int32_t varid, std::int64_t element) {
-    std::promise<bool> done;
-    server.runtime_.post([&] {
-      auto &cached = *server.find(token)->find(varid)->cached;
-      const auto page = cached.pages.find(element / cached.page_elements);
-      const bool is_there = page != cached.pages.end() && page->second->covers({element, element + 1});
-      if (is_there) *page->second->at(element) ^= std::byte{4};
-      done.set_value(is_there);
-    });
-    return done.get_future().get();
-  }
-};
 
 namespace {
 

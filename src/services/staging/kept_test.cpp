@@ -11,8 +11,8 @@ namespace {
 class Kept : public StagingProcess {
  protected:
   Daemon &start_kept(const std::string &durability, int index = 0, int servers = 1) {
-    flags_ = {"--set", "durability=" + durability, "--set", "staging.log=" + folder_ + "/logs",
-              "--set", "staging.timeout=5s"};
+    flags_ = {"--set", "durability=" + durability, "--set",    "staging.log=" + folder_ + "/logs",
+              "--set", "staging.timeout=5s",       "--memory", memory_};
     return start(flags_, index, servers);
   }
   /// Kills a server, and starts another one in its place.
@@ -56,6 +56,7 @@ class Kept : public StagingProcess {
   }
 
   std::vector<std::string> flags_;
+  std::string memory_ = "512M";
 };
 
 class KeptAs : public Kept, public ::testing::WithParamInterface<const char *> {};
@@ -249,6 +250,46 @@ TEST_F(Gone, SeveralServersThatAreSilentAreWaitedForTogether) {
   start_all();
   for (auto &daemon : daemons_) daemon->stop();
   EXPECT_LT(seconds_until_sync_fails(), 2 * kTimeout);
+}
+
+TEST_F(Kept, ItMayDieThoughWhatItHadWasReleased) {
+  memory_ = "8M";
+  start_kept("replicated", 0, 2);
+  start_kept("replicated", 1, 2);
+  const auto client = connect();
+  create(*client, file("a.nc"), 6);
+  for (int v = 0; v < 6; ++v) {
+    EXPECT_TRUE(put_pieces(*client, v, 8));
+    if (v % 2 == 1) restart(v / 2 % 2);
+  }
+  close(*client);
+  expect_whole(6);
+}
+
+TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {
+  memory_ = "8M";
+  start_kept("replicated", 0, 2);
+  start_kept("replicated", 1, 2);
+  const auto client = connect();
+  const auto undefined = file("b.nc");
+  constexpr FileToken kOther = 78;
+  const auto created =
+      client->create({kOther, undefined, NC_CLOBBER | NC_64BIT_DATA, {}, {}, 1}, program_file(undefined).get());
+  ASSERT_TRUE(created.ok() && *created == NC_NOERR);
+  ASSERT_TRUE(client->define({kOther, {dim("z", kZ), dim("y", kY)}}));
+  create(*client, file("a.nc"), 6);
+  for (int v = 0; v < 6; ++v) {
+    EXPECT_TRUE(put_pieces(*client, v, 8));
+    if (v % 3 == 2) restart(v / 3);
+  }
+  EndDefArgs args;
+  args.file = kOther, args.definitions = {var("v0", NC_DOUBLE, {0, 1})};
+  const auto ended = client->enddef(args, true);
+  ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+  const auto closed = client->close(kOther, 0, Closing::kDurable, Order(2));
+  EXPECT_TRUE(closed.ok() && *closed == NC_NOERR);
+  close(*client);
+  expect_whole(6);
 }
 
 /// Killed at any moment while a program writes; what it writes is the same in the end.

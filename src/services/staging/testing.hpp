@@ -16,6 +16,42 @@
 #include <random>
 #include <thread>
 
+namespace staging {
+
+/// What a test does to a server, or sees of it, that nobody else does. In the thread of the server.
+class ServerInside {
+  template <class Work> static auto within(Server &server, Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    server.runtime_.post([&] { task(); });
+    return result.get();
+  }
+
+ public:
+  /// Turns a bit of the dirty page that has the element; false: there is none.
+  static bool turn_a_bit(Server &server, FileToken token, std::int32_t varid, std::int64_t element) {
+    return within(server, [&] {
+      auto &cached = *server.find(token)->find(varid)->cached;
+      const auto page = cached.pages.find(element / cached.page_elements);
+      const bool is_there = page != cached.pages.end() && page->second->covers({element, element + 1});
+      if (is_there) *page->second->at(element) ^= std::byte{4};
+      return is_there;
+    });
+  }
+  /// Whether another server has had a second copy all the time.
+  static bool has_kept_its_copy(Server &server) {
+    return within(server, [&] {
+      return server.former_.empty() && server.replicated_.journal && server.replicated_.journal->is_whole();
+    });
+  }
+  /// As if a drain had been given up.
+  static void lose(Server &server, FileToken token) {
+    within(server, [&] { return server.find(token)->remember(NC_EWRITE), 0; });
+  }
+};
+
+}  // namespace staging
+
 namespace staging::testing {
 
 /// The thread that initialised MPI.
@@ -64,7 +100,8 @@ class Service {
  public:
   Service(int servers, Mode mode, std::uint64_t memory_bytes, const std::string &transport = "inproc",
           std::chrono::milliseconds client_timeout = std::chrono::seconds(30), bool has_boards = false,
-          const DrainOptions &drain = {}, const std::string &durability = {}) {
+          const DrainOptions &drain = {}, const std::string &durability = {},
+          std::uint64_t log_bytes = ServerOptions{}.log_bytes) {
     std::string folder = ::testing::TempDir() + "staging-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     for (int index = 0; index < servers; ++index) {
@@ -80,6 +117,7 @@ class Service {
       if (!durability.empty()) {
         options.durability = *DurabilityRules::parse(durability);
         options.log_path = file("log." + std::to_string(index));
+        options.log_bytes = log_bytes;
       }
       nessie::service::HostOptions process;
       process.runtime.endpoint.transports = {transport};

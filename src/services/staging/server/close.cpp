@@ -35,9 +35,8 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
 
 /// Of a file that was closed before this server was started again: whoever asks has had no answer.
 Result<NcResult> Server::close_again(const FileArgs &args) {
-  const auto closing = std::ranges::find(closing_, args.file, [](const File &file) { return file->token; });
-  if (closing == closing_.end()) return unknown(args.file);
-  const auto file = *closing;
+  const auto file = find_closing(args.file);
+  if (!file) return unknown(args.file);
   if (args.closing == Closing::kDurable) await_closed(file);
   return NcResult{file->take_error()};
 }

@@ -20,10 +20,22 @@ class FileGate {
       while (gate_.alone_wanted_ > 0) (void)gate_.changed_.wait();
       ++gate_.shared_;
     }
-    ~Shared() {
-      if (--gate_.shared_ == 0) gate_.changed_.notify_all();
-    }
+    ~Shared() { gate_.leave(); }
     Shared(const Shared &) = delete;
+
+   private:
+    FileGate &gate_;
+  };
+
+  /// As Shared, but goes before who wants the file alone: those who share it already may wait for this.
+  class Beside {
+   public:
+    explicit Beside(FileGate &gate) : gate_(gate) {
+      while (gate_.alone_) (void)gate_.changed_.wait();
+      ++gate_.shared_;
+    }
+    ~Beside() { gate_.leave(); }
+    Beside(const Beside &) = delete;
 
    private:
     FileGate &gate_;
@@ -48,6 +60,9 @@ class FileGate {
   };
 
  private:
+  void leave() {
+    if (--shared_ == 0) changed_.notify_all();
+  }
   WaitQueue changed_;
   int shared_ = 0, alone_wanted_ = 0;
   bool alone_ = false;

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostGone = 256;  // that clients have no answer of, at most
-constexpr std::uint64_t kGoneSpan = 4 << 20;
+constexpr std::uint64_t kGoneSpan = 4 << 20, kShareOfGone = 8;
+constexpr std::uint64_t kAround = 2 * nessie::service::kLogAlignment;  // the data of a record, at most: in its block
 
 }  // namespace
 
@@ -29,21 +30,23 @@ bool Journal::is_in(const std::string &folder) {
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(nssi::Runtime &runtime, nessie::Budget &budget,
-                                               const std::string &folder) {
+                                               const nessie::service::DiskStoreOptions &options,
+                                               const JournalLimits &limits) {
   std::error_code ignored;  // open_disk_store() tells
-  fs::create_directories(fs::path(folder).parent_path(), ignored);
-  auto store = nessie::service::open_disk_store(runtime, {.directory = folder});
+  fs::create_directories(fs::path(options.directory).parent_path(), ignored);
+  auto store = nessie::service::open_disk_store(runtime, options);
   if (!store.ok()) return store.error();
-  auto journal = open(runtime, budget, *std::move(store));
-  if (journal.ok()) (*journal)->folder_ = folder;
+  auto journal = open(runtime, budget, *std::move(store), limits);
+  if (journal.ok()) (*journal)->folder_ = options.directory;
   return journal;
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(nssi::Runtime &runtime, nessie::Budget &budget,
-                                               std::unique_ptr<nessie::service::LogStore> store) {
+                                               std::unique_ptr<nessie::service::LogStore> store,
+                                               const JournalLimits &limits) {
   auto log = Log::open(runtime, budget, std::move(store), {.name = "staging.log"});
   if (!log.ok()) return log.error();
-  return std::unique_ptr<Journal>(new Journal(*std::move(log)));
+  return std::unique_ptr<Journal>(new Journal(runtime, *std::move(log), limits));
 }
 
 void Journal::remove(std::unique_ptr<Journal> journal) {
@@ -62,11 +65,6 @@ Status Journal::note_file(FileToken token, const std::function<LoggedFile()> &lo
     const auto status = append(Logged::kFile, look());
     if (!status.ok() || notes_ == before + 1) return status;
   }
-}
-
-std::uint64_t Journal::bytes_since(FileToken token) const {
-  const auto found = needed_since_.find(token);
-  return found != needed_since_.end() ? log_->end() - found->second : 0;
 }
 
 void Journal::need_since(FileToken token, Lsn since) {
@@ -89,11 +87,12 @@ Status Journal::note(const LoggedWrite &write, Log::Bulk data, std::uint64_t siz
 }
 
 Status Journal::note_gone(FileToken token) {
+  if (gone_.empty()) gone_since_ = log_->end();
+  gone_.push_back(token);
+  if (gone_.size() > kMostGone) gone_.pop_front();
   auto noted = append(Logged::kGone, token);
   if (noted.ok()) noted = await_written();  // before anything is released that tells of the file
   needed_since_.erase(token);
-  gone_.push_back(token);
-  if (gone_.size() > kMostGone) gone_.pop_front();
   release();
   return noted;
 }
@@ -101,9 +100,12 @@ Status Journal::note_gone(FileToken token) {
 /// Whoever has had no answer to the close of a file asks for it again: what is released must not take with it that the
 /// file is gone.
 void Journal::note_gone_again() {
-  if (log_->end() - gone_since_ < kGoneSpan) return;
-  gone_before_ = std::exchange(gone_since_, log_->end());
-  for (const auto token : gone_) (void)append(Logged::kGone, token);
+  const auto since = log_->end();
+  if (gone_.empty() || since - gone_since_ < std::min(kGoneSpan, limits_.crowded_bytes / kShareOfGone)) return;
+  const auto tokens = gone_;
+  for (const auto token : tokens)
+    if (!append(Logged::kGone, token).ok()) return;
+  if (await_written().ok()) gone_since_ = std::max(gone_since_, since);
 }
 
 bool Journal::has_noted(std::uint64_t client, FileToken token) const {
@@ -112,11 +114,40 @@ bool Journal::has_noted(std::uint64_t client, FileToken token) const {
   return noted != noted_clients_.end() && needed != needed_since_.end() && noted->second >= needed->second;
 }
 
+Lsn Journal::needed() const {
+  auto needed = gone_.empty() ? log_->end() : gone_since_;
+  for (const auto &[token, since] : needed_since_) needed = std::min(needed, since);
+  return needed;
+}
+
 void Journal::release() {
   note_gone_again();
-  auto needed = gone_.empty() ? log_->end() : gone_before_;  // what was noted again last may be on its way yet
-  for (const auto &[token, since] : needed_since_) needed = std::min(needed, since);
-  log_->release({0, needed});
+  log_->release({0, needed()});
+  cannot_be_shortened = false;
+  released_.notify_all();
+}
+
+// --- its room --------------------------------------------------------------------------------------------------------
+
+std::uint64_t Journal::taken_bytes() const {
+  const auto segment_bytes = log_->segment_bytes();
+  return log_->end() - needed() / segment_bytes * segment_bytes;
+}
+
+std::optional<Journal::Room> Journal::take_room(std::uint64_t size_bytes) {
+  const auto taken = size_bytes + kAround;
+  if (limits_.most_bytes != 0 && taken_bytes() + about_to_be_written_ + taken > limits_.most_bytes) return std::nullopt;
+  return std::optional<Room>(std::in_place, *this, taken);
+}
+
+std::vector<FileToken> Journal::crowding() const {
+  std::vector<std::pair<Lsn, FileToken>> old;
+  for (const auto &[token, since] : needed_since_)
+    if (log_->end() - since > limits_.crowded_bytes / 2) old.emplace_back(since, token);
+  std::ranges::sort(old);
+  std::vector<FileToken> tokens;
+  for (const auto &[since, token] : old) tokens.push_back(token);
+  return tokens;
 }
 
 // --- what somebody has left ------------------------------------------------------------------------------------------

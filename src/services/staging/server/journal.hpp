@@ -4,6 +4,7 @@
 #pragma once
 
 #include <service/log/log.hpp>
+#include <service/wait_queue.hpp>
 #include <services/staging/server/left.hpp>
 
 #include <staging.hpp>
@@ -13,24 +14,35 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace staging {
 
 using nessie::service::Log;
 using nessie::service::LogRange;
 
+/// How much a journal is to take: from where its oldest record is that is needed.
+struct JournalLimits {
+  std::uint64_t crowded_bytes = 0;  ///< from so much on, what its files have is to be put into them
+  std::uint64_t most_bytes = 0;     ///< with what is about to be written; 0: as much as its store has
+};
+
 class Journal {
  public:
-  /// A journal in `folder`, which is made; what somebody has left there stays, until it is released. Errors as
+  /// A journal in a folder, which is made; what somebody has left there stays, until it is released. Errors as
   /// open_disk_store().
   static nessie::Result<std::unique_ptr<Journal>> open(nssi::Runtime &runtime, nessie::Budget &budget,
-                                                       const std::string &folder);
+                                                       const nessie::service::DiskStoreOptions &options,
+                                                       const JournalLimits &limits);
   /// The same, in a store that is no folder's.
   static nessie::Result<std::unique_ptr<Journal>> open(nssi::Runtime &runtime, nessie::Budget &budget,
-                                                       std::unique_ptr<nessie::service::LogStore> store);
+                                                       std::unique_ptr<nessie::service::LogStore> store,
+                                                       const JournalLimits &limits);
   /// Whether a server has left one in `folder`.
   static bool is_in(const std::string &folder);
 
@@ -61,8 +73,6 @@ class Journal {
   nessie::Status note(const LoggedWrite &write, Log::Bulk data, std::uint64_t size_bytes, std::uint32_t sum);
   /// Suspends the fiber while there is none; nothing, if the log has failed.
   nessie::Result<Log::Bulk> take_bulk() { return log_->take_bulk(); }
-  /// How much has been noted since the file was.
-  std::uint64_t bytes_since(FileToken token) const;
   /// Where the next record will be.
   Lsn end() const { return log_->end(); }
   /// What was noted of the file before `since`, where note_file() was begun again, is in it, on the disk; and what was
@@ -71,6 +81,23 @@ class Journal {
   /// All of the file is where it belongs: what is here of it is not needed any more. Suspends the fiber until that has
   /// been written.
   nessie::Status note_gone(FileToken token);
+
+  // --- its room -----------------------------------------------------------------------------------------------------
+  /// For a write that is about to be noted; to be dropped when that is done.
+  class Room;
+  /// Nothing: there is none now.
+  std::optional<Room> take_room(std::uint64_t size_bytes);
+  bool is_crowded() const { return taken_bytes() > limits_.crowded_bytes; }
+  /// The files whose records take much of the room, those with the oldest first.
+  std::vector<FileToken> crowding() const;
+  /// Before this, nothing is needed.
+  Lsn needed() const;
+  /// Gives back what is not needed. May suspend the fiber.
+  void release();
+  /// Suspends the fiber until something has been given back. kTimedOut; kCancelled: the runtime is being destroyed.
+  nessie::Status await_release(nessie::Deadline deadline) { return released_.wait(deadline); }
+  bool is_being_shortened = false;  ///< by its server
+  bool cannot_be_shortened = false;
 
   /// Suspends the fiber until all that has been noted outlives this process; a power failure.
   nessie::Status await_written() { return log_->await_written(log_->end()); }
@@ -91,19 +118,37 @@ class Journal {
   static void remove(std::unique_ptr<Journal> journal);
 
  private:
-  explicit Journal(std::unique_ptr<Log> log) : log_(std::move(log)) {}
+  Journal(nssi::Runtime &runtime, std::unique_ptr<Log> log, const JournalLimits &limits)
+      : log_(std::move(log)), limits_(limits), released_(runtime) {}
   template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
   nessie::Status replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor);
-  void release();
   void note_gone_again();
+  std::uint64_t taken_bytes() const;
 
   std::unique_ptr<Log> log_;
+  const JournalLimits limits_;
+  nessie::service::WaitQueue released_;
+  std::uint64_t about_to_be_written_ = 0;
   std::string folder_;  ///< empty: it is in none
   std::uint64_t notes_ = 0;
   std::map<std::uint64_t, Lsn> noted_clients_;  ///< where, the last time
   std::map<FileToken, Lsn> needed_since_;
-  std::deque<FileToken> gone_;            ///< the last ones
-  Lsn gone_since_ = 0, gone_before_ = 0;  ///< where they were noted again, the last time and the one before
+  std::deque<FileToken> gone_;  ///< the last ones
+  Lsn gone_since_ = 0;          ///< where they were noted again
+};
+
+/// Moves.
+class Journal::Room {
+ public:
+  Room(Journal &journal, std::uint64_t size_bytes) : journal_(&journal), size_bytes_(size_bytes) {
+    journal.about_to_be_written_ += size_bytes;
+  }
+  Room(Room &&other) noexcept : journal_(other.journal_), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+  ~Room() { journal_->about_to_be_written_ -= size_bytes_; }
+
+ private:
+  Journal *journal_;
+  std::uint64_t size_bytes_;
 };
 
 template <class T> nessie::Status Journal::append(Logged kind, const T &what, std::span<const std::byte> data) {

@@ -21,9 +21,10 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30;  // of a log, for one file that stays open
-constexpr std::uint64_t kWorthBulk = 256 << 10;              // a block of the log of their own
-constexpr std::uint64_t kShareKept = 4;  // of the memory of who keeps the second copy, one in so many
+constexpr std::uint64_t kWorthBulk = 256 << 10;  // a block of the log of their own
+constexpr std::uint64_t kSegmentsOfLog = 8;      // at least, until what is in it is put into the files
+/// With what is around it, a whole number of these fits a segment.
+constexpr std::uint64_t kMostGroupBytes = (1 << 20) - (32 << 10);
 
 Error not_as_sent() { return {Code::kBadMessage, "data of a write are not as they were sent"}; }
 
@@ -51,7 +52,9 @@ Result<Journal *> Server::journal_of(OpenFile &file) {
 
 Status Server::open_logged() {
   if (logged_) return {};
-  auto opened = Journal::open(runtime_, budget_, options_.log_path);
+  nessie::service::DiskStoreOptions store{.directory = options_.log_path};
+  store.segment_bytes = std::min(store.segment_bytes, options_.log_bytes / kSegmentsOfLog);
+  auto opened = Journal::open(runtime_, budget_, store, {.crowded_bytes = options_.log_bytes});
   if (!opened.ok()) return opened.error();
   if (!logged_) logged_ = *std::move(opened);
   return {};
@@ -103,7 +106,7 @@ Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_creat
 Status Server::note_file(OpenFile &file) {
   return file.journal->note_file(file.token, [&] {
     auto logged = file.logged;
-    logged.is_defined = file.defined, logged.is_closed = find(file.token) == nullptr;
+    logged.is_defined = file.defined;
     logged.definitions = file.definitions, logged.num_records = file.num_records;
     logged.settled = file.writes.settled();
     for (const auto &[call, writes] : file.writes.later()) logged.later.push_back({call, writes});
@@ -111,21 +114,14 @@ Status Server::note_file(OpenFile &file) {
   });
 }
 
-/// Of a file that is open for long: what was noted of it so far is put into it, and not needed any more.
-void Server::mark(const File &file) {
-  if (!file->defined || file->ended || std::exchange(file->is_being_marked, true)) return;
-  runtime_.spawn([this, file] {
-    auto *journal = file->journal;
-    const auto since = journal->end();
-    const bool is_marked = note_file(*file).ok() && drainer_.flush(*file, PageState::kUrgent) == NC_NOERR &&
-                           !file->lost_anything() && !file->native->is_closed() &&
-                           on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR;
-    if (is_marked)
-      for (auto &[id, client] : returning_)
-        if (journal->knows(id)) note_again(*journal, client);
-    if (is_marked && journal->await_written().ok() && file->journal == journal) journal->need_since(file->token, since);
-    file->is_being_marked = false;
-  });
+/// Also what a new file was defined as so far.
+Status Server::note_all(OpenFile &file) {
+  auto noted = note_file(file);
+  for (const auto &[definition, nc_error] : file.made) {
+    if (noted.ok()) noted = file.journal->note(definition);
+    if (noted.ok()) noted = file.journal->note(LoggedDefined{file.token, definition.args.number, nc_error});
+  }
+  return noted;
 }
 
 void Server::keep_client(OpenFile &file, Returning &client) {
@@ -206,7 +202,8 @@ void Server::note_done(nssi::PeerId caller, const TransferArgs &args) {
   if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
 }
 
-/// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts.
+/// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts. What
+/// the journal has no room for goes right to the file.
 Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   const auto &request = arriving.request;
   const auto &args = arriving.args;
@@ -214,10 +211,13 @@ Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   write.num_records = std::max(args.num_records, asked.checked.records);
   PieceList group;
   std::uint64_t group_bytes = 0;
+  bool has_room = true;
   const auto put_group = [&](bool is_last) -> Status {
     write.is_last = is_last;
     write.pieces = group.bytes();
-    auto status = keep_group(arriving, file, write, group_bytes);
+    const auto room = has_room ? await_room(file, group_bytes + write.pieces.size()) : std::nullopt;
+    has_room = room.has_value();
+    auto status = keep_group(arriving, file, write, group_bytes, has_room);
     group.clear();
     group_bytes = 0;
     return status;
@@ -226,15 +226,20 @@ Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   Piece piece;
   while (pieces.next(piece)) {
     const auto element_bytes = file.find(piece.varid)->cached->variable.element_bytes;
-    for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+    for (SliceCursor slices(piece, element_bytes, kMostGroupBytes); !slices.done(); slices.next()) {
       const auto size = static_cast<std::uint64_t>(slices.elements() * element_bytes);
-      if (group_bytes + size > kBounceBytes || group.bytes().size() > kMostGroupList)
+      if (group_bytes + size > kMostGroupBytes || group.bytes().size() > kMostGroupList)
         if (auto status = put_group(false); !status.ok()) return status;
       group.append(slices.slice());
       group_bytes += size;
     }
   }
   if (auto status = put_group(true); !status.ok()) return status;
+  if (!has_room) {
+    bring_to_disk(file);
+    write.pieces.clear();
+    (void)file.journal->note(write, {});  // await_kept() tells
+  }
   note_done(request.caller(), args);
   return {};
 }
@@ -247,13 +252,15 @@ void Server::keep_done(nssi::PeerId caller, OpenFile &file, const TransferArgs &
   note_done(caller, args);
 }
 
-Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes) {
+/// `is_noted`: in the journal.
+Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes,
+                          bool is_noted) {
   auto &request = arriving.request;
   const auto put = [&](std::span<const std::byte> data, bool is_pulled) -> Status {
     put_pieces(file, write.pieces, data);
     if (!is_pulled) arriving.note(data);
     if (write.is_last && !arriving.is_right()) return not_as_sent();
-    (void)file.journal->note(write, data);  // await_kept() tells
+    if (is_noted) (void)file.journal->note(write, data);  // await_kept() tells
     return Status();
   };
   if (size_bytes == 0) return put({}, false);
@@ -263,7 +270,7 @@ Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite 
     return put(view->bytes().subspan(arriving.offset, size_bytes), false);
   }
   take_turns();
-  if (is_worth_bulk(request.caller(), write, size_bytes))
+  if (is_noted && is_worth_bulk(request.caller(), write, size_bytes))
     if (auto bulk = file.journal->take_bulk(); bulk.ok())
       return keep_bulk(arriving, file, write, *std::move(bulk), size_bytes);
   const auto bounce = bounces_.take(request.caller());
@@ -294,23 +301,26 @@ Status Server::keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &
 /// in the file instead.
 Status Server::await_kept(OpenFile &file) {
   auto written = file.journal->await_written();
-  const bool is_replicated = file.durability == Durability::kReplicated;
-  const auto most = is_replicated ? std::min(kMostKept, options_.memory_bytes / kShareKept) : kMostKept;
-  if (file.journal->bytes_since(file.token) > most) mark(file.shared_from_this());
+  shorten(*file.journal);
   if (written.ok()) return {};
   if (file.durability == Durability::kReplicated)
-    renew_replicated();
+    renew_replicated(*file.journal);
   else if (!std::exchange(has_told_of_log_, true))
     nessie::log::error("{}; writes go right to the files from now on", written.error().message);
+  return bring_to_disk(file) ? Status() : written;
+}
+
+/// What is in pages of a file. Of what cannot be written its program is told by its next call.
+bool Server::bring_to_disk(OpenFile &file) {
   drainer_.flush(file, PageState::kUrgent);
-  if (file.lost_anything()) return {};  // the program is told by its next call
-  return on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR ? Status() : written;
+  return file.lost_anything() || on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR;
 }
 
 /// The program will not write to it any more, and what it has written is safe.
 Status Server::keep_closed(OpenFile &file, const WritesBefore &after) {
   (void)await_writes(file, after);
   if (file.durability == Durability::kInFile) return {};  // it is about to be in the file
+  file.logged.is_closed = true;
   (void)file.journal->note(LoggedClose{file.token, file.num_records});
   if (file.durability != Durability::kLogged) return await_kept(file);
   return file.journal->await_synced().ok() ? Status() : await_kept(file);

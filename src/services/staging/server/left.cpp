@@ -71,6 +71,8 @@ class Gathering {
     file->defined_as = defined.nc_error;
     note_fill_modes(file->file, definition.args.definitions);
     file->file.is_defined = file->file.is_defined || (!definition.is_amend && defined.nc_error == 0);
+    const auto is_known = [&](const CarriedOut &one) { return one.definition.args.number == defined.number; };
+    if (defined.number != 0 && std::ranges::any_of(file->definitions, is_known)) return;  // it was noted once more
     file->definitions.push_back({std::move(definition), defined.nc_error});
   }
   void add(const LoggedWrite &write, std::uint64_t bytes) {

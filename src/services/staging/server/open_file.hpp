@@ -128,7 +128,6 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::vector<CarriedOut> made = {};  ///< of one that is kept, and is new: its definitions so far
   LoggedFile logged;                  ///< of one that is kept: how it was opened
   Journal *journal = nullptr;         ///< of one that is kept
-  bool is_being_marked = false;       ///< so that its log gets shorter
   bool is_direct = false;             ///< who writes waits until it is in the file, and hears what came of it
   std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
   int failed_page_error = 0;       ///< the native code of the last of them

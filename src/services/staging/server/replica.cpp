@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -24,7 +25,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::milliseconds kLookForOwners{50};
-constexpr std::uint64_t kSegmentBytes = 8 << 20;  // memory comes back by so much
+constexpr std::uint64_t kLeastRoom = 8 << 20;  // of a log
+/// Memory comes back by so much, or by a share of a log's room.
+constexpr std::uint64_t kSegmentBytes = 8 << 20, kLeastSegmentBytes = 2 << 20, kShareOfSegment = 4;
 constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
 
 }  // namespace
@@ -33,44 +36,40 @@ constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
 
 void Replicas::Memory::operator()(std::byte *memory) const { std::free(memory); }
 
-Replicas::~Replicas() { account_.give_back(held_bytes_); }
+std::uint64_t Replicas::bytes_of(std::uint32_t log) const {
+  const auto found = logs_.find(log);
+  return found != logs_.end() ? found->second.bytes : 0;
+}
+
+void Replicas::give_back(std::uint32_t log, std::uint64_t bytes) {
+  account_.give_back(bytes);
+  if ((logs_[log].bytes -= bytes) == 0) logs_.erase(log);
+}
 
 Status Replicas::keep(nssi::Request &request, const BlockArgs &block) {
   if (block.bytes == 0 || block.bytes > kLargestBlock || block.bytes > request.data_bytes())
     return Error{Code::kInvalidArgument, "a block of a log is of another size than its buffer"};
+  const Status no_memory = Error{Code::kNoMemory, "the server that keeps the second copy has no memory left for it"};
   const auto deadline = Deadline::in(kPatience);
-  while (held_bytes_ + block.bytes > most_bytes_ || !account_.try_take(block.bytes))
-    if (auto status = released_.wait(deadline); !status.ok())
-      return Error{Code::kNoMemory, "the server that keeps the second copy has no memory left for it"};
-  held_bytes_ += block.bytes;
-  const auto give_back = [&] {
-    held_bytes_ -= block.bytes;
-    account_.give_back(block.bytes);
-  };
+  while (bytes_of(block.of) + block.bytes > std::max(most_bytes_, kLeastRoom))
+    if (auto status = released_.wait(deadline); !status.ok()) return no_memory;
+  // It was promised: other pools give back what they do not need, and are not waited for, as they may wait for this.
+  if (!account_.try_take(block.bytes)) account_.take(block.bytes);
+  auto &log = logs_[block.of];
+  log.bytes += block.bytes;
+  log.owner = request.caller();
   Block kept{
       std::unique_ptr<std::byte[], Memory>(static_cast<std::byte *>(std::aligned_alloc(kLogAlignment, block.bytes))),
       block.bytes};
-  if (!kept.memory) {
-    give_back();
-    return Error{Code::kNoMemory, "the server that keeps the second copy has no memory left for it"};
-  }
-  if (auto status = request.get_data({kept.memory.get(), block.bytes}); !status.ok()) {
-    give_back();
-    return status;
-  }
-  auto &log = logs_[block.of];
-  log.owner = request.caller();
-  auto &place = log.blocks[block.at];
-  if (place.memory) {
-    held_bytes_ -= place.size_bytes;
-    account_.give_back(place.size_bytes);
-  }
-  place = std::move(kept);
-  return {};
+  auto status = kept.memory ? request.get_data({kept.memory.get(), block.bytes}) : no_memory;
+  if (status.ok()) std::swap(log.blocks[block.at], kept);
+  if (kept.memory || !status.ok()) give_back(block.of, kept.size_bytes);  // of what was there before
+  return status;
 }
 
 KeptResult Replicas::kept(const nssi::Request &request, std::uint32_t of) {
   KeptResult result;
+  result.most_bytes = most_bytes_;
   const auto log = logs_.find(of);
   if (log == logs_.end()) return result;
   log->second.owner = request.caller();
@@ -104,12 +103,12 @@ void Replicas::release(const BlockArgs &range) {
   if (log == logs_.end()) return;
   auto &blocks = log->second.blocks;
   const auto end = range.at + range.bytes;
+  std::uint64_t released = 0;
   for (auto at = blocks.lower_bound(range.at); at != blocks.end() && at->first + at->second.size_bytes <= end;) {
-    held_bytes_ -= at->second.size_bytes;
-    account_.give_back(at->second.size_bytes);
+    released += at->second.size_bytes;
     at = blocks.erase(at);
   }
-  if (blocks.empty()) logs_.erase(log);
+  give_back(range.of, released);
   released_.notify_all();
 }
 
@@ -130,7 +129,12 @@ namespace {
 class Replica final : public LogStore {
  public:
   Replica(nssi::Runtime &runtime, const ReplicaOptions &options)
-      : runtime_(runtime), of_(options.of), url_(options.url), peer_(options.peer), stub_(runtime, options.peer) {}
+      : runtime_(runtime),
+        of_(options.of),
+        sharers_(options.sharers),
+        url_(options.url),
+        peer_(options.peer),
+        stub_(runtime, options.peer) {}
   ~Replica() override { runtime_.disconnect(peer_); }
 
   Status drop() {
@@ -142,8 +146,11 @@ class Replica final : public LogStore {
     const auto kept = asked.wait();
     if (!kept.ok()) return kept.error();
     for (const auto &part : kept->parts) contents_.push_back({part.begin, part.end});
+    most_bytes_ = std::max(kLeastRoom, kept->most_bytes / sharers_);
+    segment_bytes_ = std::clamp(std::bit_floor(most_bytes_ / kShareOfSegment), kLeastSegmentBytes, kSegmentBytes);
     return {};
   }
+  std::uint64_t most_bytes() const { return most_bytes_; }
 
   std::vector<LogRange> contents() const override { return contents_; }
 
@@ -156,7 +163,7 @@ class Replica final : public LogStore {
     return static_cast<std::size_t>(*read);
   }
 
-  std::uint64_t segment_bytes() const override { return kSegmentBytes; }
+  std::uint64_t segment_bytes() const override { return segment_bytes_; }
 
   Status write(Lsn at, std::span<const std::byte> block) override {
     const std::span<std::byte> memory(const_cast<std::byte *>(block.data()), block.size());  // it is only read
@@ -165,6 +172,7 @@ class Replica final : public LogStore {
     auto asked = stub_.keep_block_async({of_, at, block.size()}, options(&*buffer));
     const auto kept = asked.wait();
     if (!kept.ok()) return failed(kept.error());
+    held_[at] = block.size();
     held_bytes_ += block.size();
     return {};
   }
@@ -173,7 +181,8 @@ class Replica final : public LogStore {
   /// What is in the memory of two is as safe as it gets here.
   Status sync() override { return {}; }
   void release(const LogRange &range) override {
-    held_bytes_ -= std::min(held_bytes_, range.size());
+    for (auto at = held_.lower_bound(range.begin); at != held_.end() && at->first < range.end; at = held_.erase(at))
+      held_bytes_ -= at->second;
     runtime_.spawn([runtime = &runtime_, peer = peer_, of = of_, range] {
       auto asked = Stub(*runtime, peer).release_block_async({of, range.begin, range.size()}, options());
       (void)asked.wait();
@@ -194,22 +203,25 @@ class Replica final : public LogStore {
   }
 
   nssi::Runtime &runtime_;
-  const std::uint32_t of_;
+  const std::uint32_t of_, sharers_;
   const std::string url_;
   const nssi::PeerId peer_;
   Stub stub_;
   std::vector<LogRange> contents_;
+  std::uint64_t most_bytes_ = 0, segment_bytes_ = 0;
+  std::map<Lsn, std::uint64_t> held_;  ///< blocks
   std::uint64_t held_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options) {
+Result<OpenedReplica> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options) {
   auto replica = std::make_unique<Replica>(runtime, options);
   if (options.anew)
     if (auto status = replica->drop(); !status.ok()) return status.error();
   if (auto status = replica->look(); !status.ok()) return status.error();
-  return std::unique_ptr<LogStore>(std::move(replica));
+  const auto most_bytes = replica->most_bytes();
+  return OpenedReplica{std::move(replica), most_bytes};
 }
 
 }  // namespace staging

@@ -25,13 +25,13 @@ using nessie::service::Lsn;
 /// What a server keeps for others.
 class Replicas {
  public:
-  /// `most_bytes`: of all together.
+  /// `most_bytes`: of all together, if there is a log's least for each.
   Replicas(nssi::Runtime &runtime, nessie::Budget &budget, std::uint64_t most_bytes)
       : most_bytes_(most_bytes), account_(budget, "staging.replicas"), released_(runtime) {}
-  ~Replicas();
   Replicas(const Replicas &) = delete;
 
-  /// Pulls a block from its server's memory. Suspends the fiber while there is no room. kNoMemory: none has come.
+  /// Pulls a block from its server's memory. Suspends the fiber while there is no room, which its server sees to that
+  /// there is. kNoMemory: none has come.
   nessie::Status keep(nssi::Request &request, const BlockArgs &block);
   /// From now on the caller is the one whose it is.
   KeptResult kept(const nssi::Request &request, std::uint32_t of);
@@ -52,24 +52,33 @@ class Replicas {
   };
   struct Kept {
     nssi::PeerId owner;
+    std::uint64_t bytes = 0;
     std::map<Lsn, Block> blocks;
   };
+  std::uint64_t bytes_of(std::uint32_t log) const;
+  void give_back(std::uint32_t log, std::uint64_t bytes);
 
   const std::uint64_t most_bytes_;
   nessie::Budget::Account account_;
   nessie::service::WaitQueue released_;
   std::map<std::uint32_t, Kept> logs_;
-  std::uint64_t held_bytes_ = 0;
 };
 
 struct ReplicaOptions {
-  std::uint32_t of = 0;  ///< whose log it is
-  std::string url;       ///< of the server that keeps it,
-  nssi::PeerId peer;     ///< and the connection to it, which goes with the store
-  bool anew = false;     ///< what it has kept so far is dropped
+  std::uint32_t of = 0;       ///< whose log it is
+  std::string url;            ///< of the server that keeps it,
+  nssi::PeerId peer;          ///< and the connection to it, which goes with the store
+  bool anew = false;          ///< what it has kept so far is dropped
+  std::uint32_t sharers = 1;  ///< servers whose logs it keeps
 };
 
-/// The log of a server, kept by another one. Within a fiber. Errors as calls'.
-nessie::Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options);
+/// The log of a server, kept by another one.
+struct OpenedReplica {
+  std::unique_ptr<LogStore> store;
+  std::uint64_t most_bytes = 0;  ///< that it may have there
+};
+
+/// Within a fiber. Errors as calls'.
+nessie::Result<OpenedReplica> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options);
 
 }  // namespace staging

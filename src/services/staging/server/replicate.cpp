@@ -33,6 +33,8 @@ Status Server::release_block(Request &, const BlockArgs &block) {
 namespace {
 
 constexpr std::chrono::milliseconds kAttemptPause{20};
+/// What writes leave of a log's room is for notes of what makes room, which cannot wait.
+constexpr std::uint64_t kParts = 4, kPartsForWrites = 3;
 
 /// What of a URL says which node it is: that of its network, or, where there is none, of its shared memory.
 std::string node_of(const std::string &url) {
@@ -47,15 +49,30 @@ std::string node_of(const std::string &url) {
 
 }  // namespace
 
-/// The server that keeps the second copy: the next one of another node, or the next one. Empty: there is none.
-std::string Server::partner() const {
+/// The server that keeps the second copy of a server's: the next one of another node, or the next one. Itself: there is
+/// none.
+std::size_t Server::partner_of(std::size_t server) const {
   const auto count = servers_.size();
   for (const bool elsewhere : {true, false})
     for (std::size_t step = 1; step < count; ++step) {
-      const auto &other = servers_[(options_.index + step) % count];
-      if (!elsewhere || node_of(other) != node_of(servers_[options_.index])) return other;
+      const auto other = (server + step) % count;
+      if (!elsewhere || node_of(servers_[other]) != node_of(servers_[server])) return other;
     }
-  return {};
+  return server;
+}
+
+/// Empty: there is none, or it is not known where all servers are.
+std::string Server::partner() const {
+  const auto partner = servers_.size() != options_.servers ? options_.index : partner_of(options_.index);
+  return partner != options_.index ? servers_[partner] : "";
+}
+
+/// Servers with the same partner.
+std::uint32_t Server::sharers() const {
+  std::uint32_t sharers = 0;
+  for (std::size_t server = 0; server < servers_.size(); ++server)
+    sharers += partner_of(server) == partner_of(options_.index) ? 1 : 0;
+  return sharers;
 }
 
 /// The journal that the partner keeps; as long as that is about to be started again, until the deadline.
@@ -74,9 +91,10 @@ Result<Server::Copy> Server::open_copy(Deadline deadline, bool anew) {
 Result<Server::Copy> Server::try_to_open_copy(const std::string &url, bool anew) {
   const auto peer = connect_in_fiber(runtime_, url, Deadline::in(options_.client_timeout));
   if (!peer.ok()) return peer.error();
-  auto store = open_replica(runtime_, {options_.index, url, *peer, anew});
-  if (!store.ok()) return store.error();
-  auto journal = Journal::open(runtime_, budget_, *std::move(store));
+  auto replica = open_replica(runtime_, {options_.index, url, *peer, anew, sharers()});
+  if (!replica.ok()) return replica.error();
+  const auto for_writes = replica->most_bytes / kParts * kPartsForWrites;
+  auto journal = Journal::open(runtime_, budget_, std::move(replica->store), {for_writes / 2, for_writes});
   if (!journal.ok()) return journal.error();
   return Copy{*std::move(journal), *peer};
 }
@@ -89,10 +107,10 @@ Status Server::open_replicated(Deadline deadline) {
   return {};
 }
 
-/// What this server has had another one keep is not needed any more; what it keeps for others stays until that is so
-/// for them, too.
+/// What this server has had another one keep is not needed any more, also of files that have lost something: that is
+/// reported. What it keeps for others stays until that is so for them, too.
 void Server::give_copies_up() {
-  if (replicated_.journal && replicated_.journal->is_empty()) {
+  if (replicated_.journal) {
     nssi::CallOptions options;
     options.deadline = Deadline::in(options_.client_timeout);
     auto asked = STAGING::CURRENT::Client(runtime_, replicated_.peer)
@@ -103,9 +121,10 @@ void Server::give_copies_up() {
   replicas_.await_unneeded(is_connected, options_.client_timeout);
 }
 
-/// The partner is gone, with all that it kept: as soon as it is back it keeps a new copy.
-void Server::renew_replicated() {
-  if (!replicated_.journal || finishing_ || std::exchange(is_renewing_, true)) return;
+/// The partner is gone, with all that it kept: as soon as it is back it keeps a new copy. Nothing, if it has one
+/// already, and the caller's file is only about to get there.
+void Server::renew_replicated(const Journal &lost) {
+  if (replicated_.journal.get() != &lost || finishing_ || std::exchange(is_renewing_, true)) return;
   runtime_.spawn([this] {
     auto opened = open_copy(Deadline::in(options_.client_timeout), true);
     is_renewing_ = false;
@@ -127,11 +146,7 @@ void Server::keep_anew(OpenFile &file) {
   drainer_.flush(file, PageState::kUrgent);
   (void)on_io([&] { return file.native->sync_to_disk(); });
   file.journal = journal;
-  (void)note_file(file);  // whoever writes is told
-  for (const auto &[definition, nc_error] : file.made) {
-    (void)journal->note(definition);
-    (void)journal->note(LoggedDefined{file.token, definition.args.number, nc_error});
-  }
+  (void)note_all(file);  // whoever writes is told
   for (auto &[id, client] : returning_) note_again(*journal, client);
   (void)journal->await_written();
 }

@@ -104,8 +104,12 @@ Server::File Server::find(FileToken token) const {
 
 Server::File Server::find_to_write(FileToken token) const {
   if (auto file = find(token)) return file;
-  const auto found = std::find_if(closing_.begin(), closing_.end(),
-                                  [&](const File &file) { return file->token == token && !file->ended; });
+  auto file = find_closing(token);
+  return file && !file->ended ? file : nullptr;
+}
+
+Server::File Server::find_closing(FileToken token) const {
+  const auto found = std::ranges::find(closing_, token, [](const File &file) { return file->token; });
   return found == closing_.end() ? nullptr : *found;
 }
 
@@ -124,7 +128,7 @@ void Server::peer_lost(nssi::PeerId peer) {
   note_crowd();
   processes_.erase(peer.value);
   forget_client(peer);
-  if (replicated_.journal && peer == replicated_.peer) renew_replicated();
+  if (replicated_.journal && peer == replicated_.peer) renew_replicated(*replicated_.journal);
   accounts_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;

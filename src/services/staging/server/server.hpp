@@ -45,7 +45,8 @@ struct ServerOptions {
   bool is_successor = false;
   std::uint32_t restarts = 0;  ///< of such a one: which it is
   std::string log_path;        ///< the folder of its log, which is made when it is needed; empty: nothing is kept
-  std::string url_path;        ///< where the URL is written as soon as the server can be reached; empty: nowhere
+  std::uint64_t log_bytes = std::uint64_t{1} << 30;  ///< from so much on in its log, it is put into the files
+  std::string url_path;  ///< where the URL is written as soon as the server can be reached; empty: nowhere
   DrainOptions drain;
   std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
@@ -186,7 +187,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status keep_file(const File &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status note_file(OpenFile &file);
-  void mark(const File &file);
+  Status note_all(OpenFile &file);
   void keep_client(OpenFile &file, Returning &client);
   static void note_again(Journal &journal, Returning &client);
   Status keep_definition(OpenFile &file, const LoggedDefinition &definition);
@@ -196,11 +197,13 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status keep_defined(OpenFile &file, const LoggedDefinition &definition, int nc_error);
   Status keep_filled(OpenFile &file);
   Status keep_in(Arriving &arriving, OpenFile &file, const Asked &asked);
-  Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes);
+  Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes,
+                    bool is_noted);
   bool is_worth_bulk(nssi::PeerId caller, const LoggedWrite &write, std::uint64_t size_bytes) const;
   Status keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &write, Log::Bulk bulk,
                    std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
+  bool bring_to_disk(OpenFile &file);
   Status keep_closed(OpenFile &file, const WritesBefore &after);
   void end_keeping(const File &file);
   void keep_gone(OpenFile &file);
@@ -210,6 +213,13 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   void forget_client(nssi::PeerId peer);
   Returning *returning(nssi::PeerId caller);
   std::uint64_t client_of(nssi::PeerId caller) const;
+
+  // room.cpp
+  std::optional<Journal::Room> await_room(OpenFile &file, std::uint64_t size_bytes);
+  void shorten(Journal &journal);
+  bool shorten_once(Journal &journal);
+  bool is_about_to_go(FileToken token);
+  bool mark(OpenFile &file);
 
   // recovery.cpp
   Status await_recovered();
@@ -243,7 +253,9 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<KeptResult> kept(Request &request, std::uint32_t of) override;
   Result<std::uint64_t> read_block(Request &request, const BlockArgs &block) override;
   Status release_block(Request &request, const BlockArgs &block) override;
+  std::size_t partner_of(std::size_t server) const;
   std::string partner() const;
+  std::uint32_t sharers() const;
   /// A journal with another server.
   struct Copy {
     std::unique_ptr<Journal> journal;
@@ -252,7 +264,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<Copy> open_copy(nessie::Deadline deadline, bool anew);
   Result<Copy> try_to_open_copy(const std::string &url, bool anew);
   Status open_replicated(nessie::Deadline deadline);
-  void renew_replicated();
+  void renew_replicated(const Journal &lost);
   void give_copies_up();
   void keep_anew(OpenFile &file);
 
@@ -330,6 +342,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   File find(FileToken token) const;
   /// Also a file that is closed, but still waits for data.
   File find_to_write(FileToken token) const;
+  /// A file that is closed, and not in the file yet.
+  File find_closing(FileToken token) const;
   /// Runs `work` on the I/O thread; suspends the fiber meanwhile.
   template <class Work> auto on_io(Work work);
 
