@@ -61,7 +61,7 @@ RunFile told(const staging::FileState &state) {
   file.durability = durability_of(state.durability);
   file.is_open = state.stage == staging::FileStage::kOpen;
   if (state.report.nc_error != 0 || is_closed) return file;
-  const bool is_drained = file.is_open && state.bytes_pending == 0;
+  const bool is_drained = file.is_open && state.bytes_pending == 0 && state.report.message.empty();
   file.condition = is_drained ? FileCondition::kComplete : FileCondition::kDraining;
   file.bytes_in_file = file.bytes_acknowledged - std::min(file.bytes_acknowledged, state.bytes_pending);
   return file;

@@ -48,6 +48,14 @@ TEST(RunFiles, OfServers_AreWhatTheirPartsAre) {
   EXPECT_EQ(to_json(all)["others_complete"], 3);
 }
 
+TEST(RunFiles, AnOpenFileWhoseSyncIsTriedAgainIsOnItsWay) {
+  RunFiles all;
+  auto waits = state("/a", FileStage::kOpen, 100, 0);
+  waits.report.message = "full";
+  all.add({{waits}, 0});
+  EXPECT_EQ(all.files["/a"].condition, FileCondition::kDraining);
+}
+
 TEST(RunFiles, Many_AreToldBrieflyButAllOfThemAsJson) {
   RunFiles all;
   for (int i = 0; i < 10000; ++i) all.add(RunFile{"/data/" + std::to_string(i)});

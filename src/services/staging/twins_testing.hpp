@@ -83,6 +83,8 @@ class Twins {
   }
 
   const std::string &path() const { return staged_; }
+  /// For the I/O thread.
+  NativeFile &twin() { return *twin_; }
   FileToken token() const { return token_; }
   std::int64_t num_records = 0;
 

@@ -16,9 +16,14 @@ Result<NcResult> Server::amend(Request &, const AmendArgs &args) {
   auto &as = definition.args;
   as.file = args.file, as.definitions = args.definitions, as.number = args.number;
   if (auto kept = keep_definition(*file, definition); !kept.ok()) return kept.error();
-  const int error = on_io([&] { return file->native->amend(args.definitions); });
+  const int error = amend(*file, args.definitions, true);
   if (auto kept = keep_defined(*file, definition, error); !kept.ok()) return kept.error();
   return NcResult{error};
+}
+
+int Server::amend(OpenFile &file, const std::vector<Definition> &definitions, bool tells_at_once) {
+  std::size_t done = 0;
+  return define(file, tells_at_once, [&](NativeFile &native) { return native.amend(definitions, done); });
 }
 
 }  // namespace staging

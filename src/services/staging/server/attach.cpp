@@ -52,7 +52,7 @@ Result<NcResult> Server::attach(Request &request, const FileToken &token) {
   int error =
       add_file(request, token, as.path, std::move(opened), {}, as.processes, durability_of(as.durability, as.path));
   const auto file = find(token);
-  if (error == NC_NOERR && file) error = read_header(*file, unused, [] { return NC_NOERR; });
+  if (error == NC_NOERR && file) error = read_header(*file, unused);
   if (error != NC_NOERR && file) close_unused(file);
   if (error == NC_NOERR && file)
     if (auto kept = keep_file(file, as, false, request.caller()); !kept.ok()) return kept.error();

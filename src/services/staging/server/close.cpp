@@ -75,9 +75,10 @@ int Server::finish_close_for_program(const File &file, const WritesBefore &after
   if (!drainer_.fails_fast()) return finish_close(file, PageState::kUrgent, after), NC_NOERR;
   runtime_.spawn([this, file, after] { finish_close(file, PageState::kUrgent, after); });
   const auto is_closing = [&] { return std::ranges::find(closing_, file) != closing_.end(); };
-  while (is_closing() && file->course.since_s == 0)
+  std::optional<Trouble> trouble;
+  while (is_closing() && !(trouble = drainer_.trouble_of(*file)))
     if (closing_changed_.wait(nessie::Deadline::in(kGlance)).code() == nessie::Code::kCancelled) break;
-  return is_closing() ? file->course.why.nc_error : NC_NOERR;
+  return trouble ? trouble->why.nc_error : NC_NOERR;
 }
 
 /// Drains a file that is in closing_, and closes it natively.
@@ -91,12 +92,17 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
 void Server::drain_and_close(const File &file, PageState priority) {
   file->ended = true;
   drainer_.flush(*file, priority);
-  const int error = tell_records(*file, &NativeFile::close);
+  (void)tell_records(*file, false);
+  if (file->is_kept() && !file->lost_anything()) (void)sync_to_disk(*file);
+  const auto records = file->records_to_tell();
+  const auto closed = try_natively(*file, [=](NativeFile &native) { return native.close(records); });
   if (file->is_kept()) end_keeping(file);
   if (file->closed_at && others_like(*file).empty())
     on_io([&] { return file->native->date_back(*file->closed_at), 0; });
   if (others_like(*file).empty()) shelf_.put(*file);
-  if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
+  if (!file->in_define_mode)
+    file->remember(closed.nc_error,
+                   closed.system_error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   leave_closing(file);
 }

@@ -15,12 +15,13 @@
 
 namespace staging {
 
-/// What came of a page: native PnetCDF's code, and the system's reason, if it can be known.
+/// What came of a page, or of another native call: native PnetCDF's code, and the system's reason, if it can be known.
 struct PageOutcome {
   int nc_error = 0, system_error = 0;
   bool was_tried = true;
   bool is_damaged = false;    ///< what is in the page is not what was put there, so that it was not written
   bool is_elsewhere = false;  ///< of one that is damaged: what was put there may be found elsewhere
+  bool is_final = false;      ///< of what is no page: native PnetCDF cannot do it once more
 };
 
 /// Pages in the order of a file, those of one place in the order in which they were taken out of the cache.
@@ -39,6 +40,12 @@ struct SpilledPage {
   std::unique_ptr<Page> page;
   nessie::service::LogRange at;
   bool is_busy = false;
+};
+
+/// What fails, and is being tried again.
+struct Trouble {
+  PageOutcome why;
+  double since_s = 0;
 };
 
 struct Course {

@@ -9,7 +9,10 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,8 +107,14 @@ class Drainer {
   void end_spilling();
   std::uint64_t spill_bytes() const { return spill_ ? spill_->held_bytes() : 0; }
   std::uint64_t pending_bytes() const { return pending_bytes_; }
+  /// Carries out `call`, which may suspend the fiber, and does so again while it fails for a reason that may pass: with
+  /// growing pauses, for the user's patience. `tells_at_once`: not if the user wants the program to be told at once.
+  /// What came of it in the end.
+  PageOutcome insist(OpenFile &file, bool tells_at_once, const std::function<PageOutcome()> &call);
   /// Files that cannot be written just now.
   std::vector<StuckFile> stuck() const;
+  /// Nothing: it goes well with the file.
+  std::optional<Trouble> trouble_of(const OpenFile &file) const;
   std::uint64_t memory_high_bytes() const { return cache_.high_bytes(); }
 
  private:
@@ -143,6 +152,9 @@ class Drainer {
   void try_again(const std::shared_ptr<OpenFile> &file);
   void give_up(OpenFile &file);
   bool start_what_waited();
+  void warn(const OpenFile &file, const PageOutcome &outcome) const;
+  bool has_patience_since(double since_s) const;
+  StuckFile stuck(const OpenFile &file, const Trouble &trouble) const;
   // --- what is not as it was put there: damage.cpp
   void note_damage(OpenFile &file, const Page &page, bool is_lost);
   bool remake(OpenFile &file, Page &page);
@@ -181,6 +193,7 @@ class Drainer {
   double active_s_ = 0;
   std::uint64_t held_bytes_ = 0;  ///< of pages, once for each client that data move from or to
   std::vector<std::shared_ptr<OpenFile>> stuck_;
+  std::list<std::pair<const OpenFile &, Trouble>> insisting_;  ///< on calls that fail
   std::unique_ptr<Spill> spill_;
   Pace spilled_;
   std::size_t spilling_ = 0;  ///< fibers

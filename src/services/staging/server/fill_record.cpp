@@ -13,10 +13,11 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   drainer_.flush(*file, PageState::kUrgent);
   file->native->allow_records(args.record + 1);
   file->forget_clean();
-  const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
+  const int error =
+      insist(*file, true, [&](NativeFile &native) { return native.fill_record(args.varid, args.record); });
   note_write(*file);
   if (file->is_kept())
-    if (auto kept = keep_filled(*file); !kept.ok()) return kept.error();
+    if (auto kept = keep_filled(*file, args); !kept.ok()) return kept.error();
   return NcResult{error};
 }
 

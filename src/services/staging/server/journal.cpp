@@ -93,6 +93,7 @@ Status Journal::note_gone(FileToken token) {
   auto noted = append(Logged::kGone, token);
   if (noted.ok()) noted = await_written();  // before anything is released that tells of the file
   needed_since_.erase(token);
+  filled_.erase(token);
   release();
   return noted;
 }
@@ -176,8 +177,10 @@ Status Journal::replay(FileToken file, const Visitor &visitor) {
   const auto since = needed_since_.find(file);
   if (since == needed_since_.end()) return {};
   if (auto status = await_written(); !status.ok()) return status;
+  const auto filled = filled_.find(file);
   return replay(
-      since->second, [=](FileToken token, Lsn) { return token == file; }, visitor);
+      filled != filled_.end() ? std::max(since->second, filled->second) : since->second,
+      [=](FileToken token, Lsn) { return token == file; }, visitor);
 }
 
 Status Journal::replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor) {

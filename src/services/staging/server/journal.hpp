@@ -66,7 +66,11 @@ class Journal {
   }
   nessie::Status note(const LoggedDefinition &definition) { return append(Logged::kDefinition, definition); }
   nessie::Status note(const LoggedDefined &defined) { return append(Logged::kDefined, defined); }
-  nessie::Status note_filled(FileToken token) { return append(Logged::kFill, token); }
+  /// What was noted of the file before is in it, on the disk.
+  nessie::Status note_filled(FileToken token) {
+    filled_[token] = end();
+    return append(Logged::kFill, token);
+  }
   nessie::Status note(const LoggedClose &close) { return append(Logged::kClose, close); }
   nessie::Status note(const LoggedWrite &write, std::span<const std::byte> data);
   /// The same of data that were brought into the log's own memory. `sum`: sum_of() them.
@@ -132,7 +136,7 @@ class Journal {
   std::string folder_;  ///< empty: it is in none
   std::uint64_t notes_ = 0;
   std::map<std::uint64_t, Lsn> noted_clients_;  ///< where, the last time
-  std::map<FileToken, Lsn> needed_since_;
+  std::map<FileToken, Lsn> needed_since_, filled_;
   std::deque<FileToken> gone_;  ///< the last ones
   Lsn gone_since_ = 0;          ///< where they were noted again
 };

@@ -181,9 +181,11 @@ Status Server::keep_defined(OpenFile &file, const LoggedDefinition &definition, 
 
 /// A record was filled natively. It is not filled once more by whoever goes on after this server: other servers may
 /// have written to it since.
-Status Server::keep_filled(OpenFile &file) {
-  if (!file.lost_anything() && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR)
-    (void)file.journal->note_filled(file.token);  // await_kept() tells
+Status Server::keep_filled(OpenFile &file, const FillRecordArgs &args) {
+  const auto fill = [&](NativeFile &native) { return native.fill_record(args.varid, args.record); };
+  const bool is_on_disk = (!file.has_lost_sync && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR) ||
+                          sync_again(file, &NativeFile::sync_to_disk, fill) == NC_NOERR;
+  if (is_on_disk && !file.lost_anything()) (void)file.journal->note_filled(file.token);  // await_kept() tells
   return await_kept(file);
 }
 
@@ -313,7 +315,10 @@ Status Server::await_kept(OpenFile &file) {
 /// What is in pages of a file. Of what cannot be written its program is told by its next call.
 bool Server::bring_to_disk(OpenFile &file) {
   drainer_.flush(file, PageState::kUrgent);
-  return file.lost_anything() || on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR;
+  if (file.lost_anything()) return true;
+  if (!file.has_lost_sync && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR) return true;
+  if (!std::exchange(file.has_lost_sync, true)) sync_later(file.shared_from_this());
+  return false;
 }
 
 /// The program will not write to it any more, and what it has written is safe.
@@ -329,7 +334,9 @@ Status Server::keep_closed(OpenFile &file, const WritesBefore &after) {
 /// Of a file that has been closed natively: it is needed no more if all of it is there.
 void Server::end_keeping(const File &file) {
   if (file->lost_anything()) return;  // it stays in the log
-  if (on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR) keep_gone(*file);
+  const auto synced = try_natively(*file, &NativeFile::sync_to_disk);
+  file->remember(synced.nc_error, synced.system_error);
+  if (synced.nc_error == NC_NOERR) keep_gone(*file);
 }
 
 /// All of the file is where it belongs; or it is not to be kept any more.

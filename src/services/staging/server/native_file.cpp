@@ -151,6 +151,11 @@ std::vector<MPI_Offset> offsets(const Extents &extents) {
 
 }  // namespace
 
+bool errno_may_pass(int system_error) {
+  constexpr std::array faults = {ENOSPC, EDQUOT, EIO, ESTALE, ENETDOWN, ETIMEDOUT};
+  return std::ranges::find(faults, system_error) != faults.end();
+}
+
 bool FileStamp::operator==(const FileStamp &other) const {
   const auto tied = [](const FileStamp &one) {
     return std::tie(one.modified.tv_sec, one.modified.tv_nsec, one.changed.tv_sec, one.changed.tv_nsec, one.size_bytes);
@@ -254,26 +259,138 @@ int apply(int ncid, const Definition &d) {
 
 }  // namespace
 
-int NativeFile::amend(const std::vector<Definition> &definitions) {
+int NativeFile::amend(const std::vector<Definition> &definitions, std::size_t &done) {
   const Changing changing(*this);
-  for (const auto &definition : definitions)
-    if (int error = apply(ncid_, definition); error != NC_NOERR) return error;
+  undone_ = Undone::kAll;
+  errno = 0;
+  for (; done < definitions.size(); ++done) {
+    const int error = note_errno(apply(ncid_, definitions[done]));
+    if (error == NC_NOERR) continue;
+    if (definitions[done].kind != DefinitionKind::kPutAtt) undone_ = Undone::kLost;
+    return error;
+  }
+  if (!defining_ && !new_) note_header();
   return NC_NOERR;
 }
 
-int NativeFile::end_define(const EndDefArgs &args) {
+int NativeFile::amend(const std::vector<Definition> &definitions) {
+  std::size_t done = 0;
+  return amend(definitions, done);
+}
+
+// When ending define mode fails, native PnetCDF stays there, and can be asked once more, if the file is new; otherwise
+// it has forgotten which variables were there before, and where. Fill values that cannot be written it takes no notice
+// of, nor, with some MPI-IOs, of a header, and leaves define mode.
+int NativeFile::end_define(const EndDefArgs &args, bool again) {
   const Changing changing(*this);
+  errno = 0;
+  if (!again || undone_ == Undone::kAll) {
+    undone_ = Undone::kAll;
+    if (int error = note_errno(begin_define(args)); error != NC_NOERR) return error;
+  }
+  const int error = note_errno(undone_ == Undone::kRest ? make_up_for(args) : leave_define(args));
+  if (error == NC_NOERR) note_header();
+  return error;
+}
+
+int NativeFile::begin_define(const EndDefArgs &args) {
   if (!new_ && !defining_) {
     if (int error = see_records(args.num_records); error != NC_NOERR) return error;
+    first_new_ = 0;
+    if (int error = ncmpi_inq_nvars(ncid_, &first_new_); error != NC_NOERR) return error;
     if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
     if (int error = find_fill_modes(); error != NC_NOERR) return error;
   }
   defining_ = true;  // and stays so if an error follows, as natively
-  if (int error = amend(args.definitions); error != NC_NOERR) return error;
+  const int error = amend(args.definitions);
+  undone_ = Undone::kEnd;
+  return error;
+}
+
+int NativeFile::leave_define(const EndDefArgs &args) {
+  const auto before = bytes_put();
+  errno = 0;
   const int error = args.has_layout ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
                                     : ncmpi_enddef(ncid_);
-  if (error == NC_NOERR) new_ = defining_ = false;
-  return error;
+  const bool is_whole = !errno_may_pass(errno) && bytes_put() > before;
+  if (error != NC_NOERR) {
+    if (!new_) undone_ = Undone::kLost;
+    return error;
+  }
+  new_ = defining_ = false;
+  if (is_whole) return NC_NOERR;
+  undone_ = Undone::kRest;
+  return NC_EWRITE;
+}
+
+/// Of a file that has left define mode, but for its header and its fill values. Where it was laid out just now, this
+/// moves nothing.
+int NativeFile::make_up_for(const EndDefArgs &args) {
+  if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
+  defining_ = true;
+  if (int error = leave_define(args); error != NC_NOERR) return error;
+  return fill_new_variables();
+}
+
+int NativeFile::fill_new_variables() {
+  std::vector<Variable> all;
+  if (int error = variables(all); error != NC_NOERR) return error;
+  for (const auto &variable : all) {
+    int no_fill = 1;
+    if (int error = ncmpi_inq_var_fill(ncid_, variable.varid, &no_fill, nullptr); error != NC_NOERR) return error;
+    if (variable.varid < first_new_ || no_fill != 0) continue;
+    if (int error = fill_variable(variable); error != NC_NOERR) return error;
+  }
+  return NC_NOERR;
+}
+
+/// As native PnetCDF fills a variable that is new.
+int NativeFile::fill_variable(const Variable &variable) {
+  if (variable.is_record) {
+    for (std::int64_t record = 0; record < num_records(); ++record)
+      if (int error = fill_record(variable.varid, record); error != NC_NOERR) return error;
+    return NC_NOERR;
+  }
+  constexpr std::int64_t kAtOnce = 128 << 10;
+  std::array<std::byte, 8> value{};
+  int no_fill = 0;
+  if (int error = ncmpi_inq_var_fill(ncid_, variable.varid, &no_fill, value.data()); error != NC_NOERR) return error;
+  const auto elements = variable.extent_elements();
+  std::vector<std::byte> some;
+  for (std::int64_t i = 0; i < std::min(kAtOnce, elements); ++i)
+    some.insert(some.end(), value.begin(), value.begin() + variable.element_bytes);
+  for (std::int64_t begin = 0; begin < elements; begin += kAtOnce)
+    for (const auto &box : boxes_of(variable, {begin, std::min(begin + kAtOnce, elements)}))
+      if (int error = write(variable.varid, {box}, some.data()); error != NC_NOERR) return error;
+  return NC_NOERR;
+}
+
+std::int64_t NativeFile::bytes_put() const {
+  MPI_Offset bytes = 0;
+  ncmpi_inq_put_size(ncid_, &bytes);
+  return bytes;
+}
+
+/// Keeps the header as it is now.
+void NativeFile::note_header() {
+  MPI_Offset size = 0;
+  if (ncmpi_inq_header_size(ncid_, &size) != NC_NOERR) return header_.clear();
+  header_.resize(static_cast<std::size_t>(size));
+  if (::pread(fd_.get(), header_.data(), header_.size(), 0) != size) header_.clear();
+}
+
+int NativeFile::write_header_again(std::int64_t num_records) {
+  const Changing changing(*this);
+  errno = 0;
+  if (header_.empty()) return NC_NOERR;
+  const std::size_t behind = header_[3] == 5 ? 12 : 8;  // the number of records
+  const auto put = [&](std::size_t from, std::size_t to) {
+    return ::pwrite(fd_.get(), header_.data() + from, to - from, static_cast<off_t>(from)) ==
+           static_cast<ssize_t>(to - from);
+  };
+  if (!put(0, 4) || !put(behind, header_.size())) return note_errno(NC_EWRITE);
+  const auto records = static_cast<std::uint64_t>(std::max(num_records, records_in_header()));
+  return write_num_records(fd_.get(), records) ? NC_NOERR : note_errno(NC_EWRITE);
 }
 
 /// Of one in define mode.
@@ -346,8 +463,8 @@ int NativeFile::note_errno(int nc_error) {
   const int cause = errno;
   if (nc_error == NC_NOERR) return nc_error;
   struct statvfs room {};
-  constexpr std::array likely = {ENOSPC, EDQUOT, EFBIG, EIO, EACCES, EPERM, EROFS, ESTALE, EBADF, ENETDOWN, ETIMEDOUT};
-  write_errno_ = std::find(likely.begin(), likely.end(), cause) != likely.end() ? cause : 0;
+  constexpr std::array likely = {EFBIG, EACCES, EPERM, EROFS, EBADF};
+  write_errno_ = errno_may_pass(cause) || std::ranges::find(likely, cause) != likely.end() ? cause : 0;
   if (write_errno_ == 0 && ::fstatvfs(fd_.get(), &room) == 0 && room.f_bavail == 0) write_errno_ = ENOSPC;
   return nc_error;
 }
@@ -540,11 +657,12 @@ int NativeFile::fill_record(int varid, std::int64_t record) {
 
 int NativeFile::raise_num_records(std::int64_t num_records) {
   const Changing changing(*this);
+  errno = 0;
   std::uint64_t present = 0;
   if (num_records <= 0 || !writable_ || lost_header(fd_.get())) return NC_NOERR;  // natively nobody looks
-  if (!read_num_records(fd_.get(), present)) return NC_EREAD;
+  if (!read_num_records(fd_.get(), present)) return note_errno(NC_EREAD);
   if (present >= static_cast<std::uint64_t>(num_records)) return NC_NOERR;
-  return write_num_records(fd_.get(), static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
+  return write_num_records(fd_.get(), static_cast<std::uint64_t>(num_records)) ? NC_NOERR : note_errno(NC_EWRITE);
 }
 
 // PnetCDF reads the number of records when it opens a file, and never again.
@@ -578,15 +696,16 @@ int NativeFile::extend_to(std::int64_t num_records) {
   return ncmpi_put_vara_all(ncid_, record->varid, start.data(), count.data(), &nothing, 0, MPI_DATATYPE_NULL);
 }
 
-int NativeFile::sync(std::int64_t num_records) {
+int NativeFile::sync() {
   const Changing changing(*this);
-  if (int error = raise_num_records(num_records); error != NC_NOERR) return error;
-  return ncmpi_sync(ncid_);
+  errno = 0;
+  return note_errno(ncmpi_sync(ncid_));
 }
 
 int NativeFile::close(std::int64_t num_records) {
   const Changing changing(*this);
-  const int error = ncmpi_close(ncid_);
+  errno = 0;
+  const int error = note_errno(ncmpi_close(ncid_));
   ncid_ = -1;
   const int raised = raise_num_records(num_records);
   return error != NC_NOERR ? error : raised;
@@ -600,7 +719,7 @@ int NativeFile::abort() {
 
 // The directory, too: a new file is found after a power failure only if its name is on the disk.
 int NativeFile::sync_to_disk() {
-  if (::fdatasync(fd_.get()) != 0) return NC_EWRITE;
+  if (::fdatasync(fd_.get()) != 0) return note_errno(NC_EWRITE);
   const std::string name = name_of(fd_.get());
   const nessie::Fd parent(::open(name.substr(0, name.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent) (void)::fsync(parent.get());

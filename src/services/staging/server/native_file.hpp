@@ -20,6 +20,9 @@
 
 namespace staging {
 
+/// Whether what fails with this may be done when it is tried again: a disk is full, a file server away.
+bool errno_may_pass(int system_error);
+
 /// What the file system says of a file's contents: two that differ are of different contents.
 struct FileStamp {
   timespec modified{}, changed{};
@@ -45,12 +48,17 @@ class NativeFile {
   /// True from create() to the first end_define().
   bool is_new() const { return new_; }
 
-  /// Ends define mode after replaying the definitions; enters it before if need be.
-  int end_define(const EndDefArgs &args);
+  /// Ends define mode after replaying the definitions; enters it before if need be. `again`: it has failed, and goes on
+  /// where it was, unless is_beyond_repair().
+  int end_define(const EndDefArgs &args, bool again = false);
+  /// The last call has failed where native PnetCDF (1.12.3) cannot do it once more: it has moved some of the data, or
+  /// does not know which variables are new; or a name has changed in memory only.
+  bool is_beyond_repair() const { return undone_ == Undone::kLost; }
   /// Of a file that has been opened once more: what the handle before this one knew of fill modes, as the file does not
   /// tell them. They hold again as soon as they matter.
   void lose_fill_modes(std::vector<Definition> modes) { lost_fill_modes_ = std::move(modes); }
-  /// Definitions that are legal in data mode.
+  /// Definitions that are legal in data mode, but for the first `done`, which counts on.
+  int amend(const std::vector<Definition> &definitions, std::size_t &done);
   int amend(const std::vector<Definition> &definitions);
   /// The header's bytes as they are in the file, and what goes with them.
   int describe(HeaderResult &result) const;
@@ -78,10 +86,12 @@ class NativeFile {
   /// The system's reason for the last write that failed, if it can be known: MPI-IO does not pass it on. 0: unknown.
   int write_errno() const { return write_errno_; }
   int fill_record(int varid, std::int64_t record);
-  /// Native sync; the number of records in the header becomes at least `num_records`, as in close().
-  int sync(std::int64_t num_records);
+  /// Native sync. When it fails, what was written since the last one may be lost, though the next one does not fail.
+  int sync();
   /// What is in the file outlives a power failure; also after close().
   int sync_to_disk();
+  /// Writes the header once more that this has made last, with so many records.
+  int write_header_again(std::int64_t num_records);
   /// Makes a copy of all that is in the file; it outlives a power failure. NC_NOERR, or the native code.
   int save_to(const std::string &path);
   /// Makes a file what save_to() has saved there. False: nothing was, or it cannot be.
@@ -113,6 +123,15 @@ class NativeFile {
 
  private:
   class Changing;
+  /// Of what was to end define mode, or to change the header.
+  enum class Undone { kAll, kEnd, kRest, kLost };
+  int begin_define(const EndDefArgs &args);
+  int leave_define(const EndDefArgs &args);
+  int make_up_for(const EndDefArgs &args);
+  int fill_new_variables();
+  int fill_variable(const Variable &variable);
+  std::int64_t bytes_put() const;
+  void note_header();
   int find_fill_modes();
   NativeFile(int ncid, nessie::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
       : ncid_(ncid),
@@ -142,6 +161,9 @@ class NativeFile {
   std::atomic<std::int64_t> allowed_records_{0};
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
+  Undone undone_ = Undone::kAll;
+  int first_new_ = 0;   ///< of the variables that were defined last
+  std::string header_;  ///< as this has made it; empty: it has not
   std::vector<Definition> lost_fill_modes_;
   std::mutex stamp_mutex_;
   FileStamp stamp_;

@@ -15,7 +15,7 @@ Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
   HeaderResult result;
   if (const auto file = find(args.file)) {
     if (auto adopted = adopt(request, *file); !adopted.ok()) return adopted.error();
-    result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
+    result.nc_error = read_header(*file, result);
     return result;
   }
   const Opening opening(opening_, closing_changed_);
@@ -27,7 +27,7 @@ Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
                              durability_of(args.durability, args.path));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
-  if (file) result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
+  if (file) result.nc_error = read_header(*file, result);
   if (file && result.nc_error != NC_NOERR) close_unused(file);
   if (file && result.nc_error == NC_NOERR)
     if (auto kept = keep_file(file, args, false, request.caller()); !kept.ok()) return kept.error();
@@ -45,10 +45,9 @@ void Server::close_unused(const File &file) {
 
 /// Does `first`, then reads the header for the clients, and the variables for this server: one task of the I/O thread,
 /// since between two there may be a drain.
-int Server::read_header(OpenFile &file, HeaderResult &result, const std::function<int()> &first) {
+int Server::read_header(OpenFile &file, HeaderResult &result) {
   std::vector<Variable> variables;
   const int error = on_io([&] {
-    if (const int failed = first(); failed != NC_NOERR) return failed;
     if (const int failed = file.native->describe(result); failed != NC_NOERR) return failed;
     return file.native->variables(variables);
   });

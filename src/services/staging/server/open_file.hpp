@@ -82,6 +82,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void arrived(FileVariable &variable, const Part &part);
   /// Bytes are in pages; of those that had arrived, or of others.
   void acknowledge(FileVariable &variable, std::uint64_t bytes, bool had_arrived);
+  /// Bytes that were in the file are in pages again.
+  static void take_back(FileVariable &variable, std::uint64_t bytes) {
+    variable.in_file -= std::min(variable.in_file, bytes);
+  }
   std::uint64_t arrived_bytes() const;
   bool has_arrived() const { return arrived_bytes() > 0; }
   /// What is dirty in a page is in the file, or is not; note_ledger() follows when the page is gone.
@@ -115,6 +119,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   FileReport report() const;
   /// Whether it outlives this server.
   bool is_kept() const { return durability != Durability::kMemory; }
+  /// Whether what was written since it was on the disk last is in its journal.
+  bool can_be_put_again() const {
+    return journal != nullptr && journal->is_whole() && durability != Durability::kInFile;
+  }
 
   const FileToken token;
   const std::string path;
@@ -128,6 +136,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::vector<CarriedOut> made = {};  ///< of one that is kept, and is new: its definitions so far
   LoggedFile logged;                  ///< of one that is kept: how it was opened
   Journal *journal = nullptr;         ///< of one that is kept
+  bool has_lost_sync = false;         ///< one has failed: what it was for may be lost, until it is put again
   bool is_direct = false;             ///< who writes waits until it is in the file, and hears what came of it
   std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
   int failed_page_error = 0;       ///< the native code of the last of them

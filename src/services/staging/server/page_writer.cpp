@@ -144,11 +144,11 @@ std::vector<NativeFile::Block> blocks_of(std::span<const std::unique_ptr<Page>> 
 
 bool may_pass(const PageOutcome &outcome) {
   if (outcome.is_damaged) return outcome.is_elsewhere;
+  if (outcome.is_final) return false;
   constexpr std::array native = {NC_EWRITE, NC_EREAD, NC_EFILE, NC_ENO_SPACE, NC_EQUOTA};
-  constexpr std::array system = {ENOSPC, EDQUOT, EIO, ESTALE, ENETDOWN, ETIMEDOUT};
   if (std::ranges::find(native, outcome.nc_error) == native.end()) return false;
   if (outcome.system_error == 0) return outcome.nc_error != NC_EREAD && outcome.nc_error != NC_EFILE;
-  return std::ranges::find(system, outcome.system_error) != system.end();
+  return errno_may_pass(outcome.system_error);
 }
 
 std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,

@@ -244,6 +244,7 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   const auto owner = held != held_.end() ? held->second.owner : kNobody;
   const auto file =
       make_file(logged.file, logged.path, std::move(opened.file), owner, logged.processes, logged.durability);
+  if (file->native->is_new()) define_again(*file, left);
   file->definitions = logged.definitions;
   file->defined_as = left.defined_as;
   if (!file->defined) file->made = left.definitions;
@@ -253,7 +254,7 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   for (const auto &later : logged.later) file->writes.add(later.call, later.writes);
   if (!file->defined) return file;
   HeaderResult unused;
-  if (const int error = read_header(*file, unused, [] { return NC_NOERR; }); error != NC_NOERR) {
+  if (const int error = read_header(*file, unused); error != NC_NOERR) {
     files_.erase(logged.file);
     return Error{Code::kIo, ncmpi_strerror(error)};
   }
@@ -270,17 +271,18 @@ NativeFile::Opened Server::reopen_native(const std::string &undo, const LeftFile
     const int mode = logged.is_created ? NC_WRITE : logged.mode;
     auto opened = is_new ? NativeFile::create(std::move(file), logged.mode, logged.hints)
                          : NativeFile::open(std::move(file), mode, logged.hints);
-    if (!opened.file) return opened;
-    const auto carry_out = [&](const LoggedDefinition &definition) {
-      (void)(definition.is_amend ? opened.file->amend(definition.args.definitions)
-                                 : opened.file->end_define(definition.args));
-    };
-    if (is_new)
-      for (const auto &[definition, nc_error] : left.definitions) carry_out(definition);
-    else
-      opened.file->lose_fill_modes(logged.fill_modes);
+    if (opened.file && !is_new) opened.file->lose_fill_modes(logged.fill_modes);
     return opened;
   });
+}
+
+/// Carries out once more what a new file was defined with.
+void Server::define_again(OpenFile &file, const LeftFile &left) {
+  for (const auto &[definition, nc_error] : left.definitions)
+    (void)(definition.is_amend ? amend(file, definition.args.definitions, false)
+                               : end_define(file, definition.args, false));
+  file.in_define_mode = file.native->is_new();
+  file.defined = !file.in_define_mode;
 }
 
 /// Puts everything that was written into pages once more; counts what there is of files that could not be opened.

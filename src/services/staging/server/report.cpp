@@ -30,11 +30,12 @@ ReportResult Server::report() const {
   return r;
 }
 
-FileState Server::state_of(const OpenFile &file, FileStage stage) {
+FileState Server::state_of(const OpenFile &file, FileStage stage) const {
   FileState state{file.report(), file.durability, stage, file.dirty_bytes() + file.arrived_bytes()};
   state.report.bytes_acknowledged += file.arrived_bytes();
-  if (!file.lost_anything() && file.course.since_s != 0)
-    state.report.message = native_message(file.course.why.nc_error, file.course.why.system_error);
+  const auto trouble = drainer_.trouble_of(file);
+  if (!file.lost_anything() && trouble)
+    state.report.message = native_message(trouble->why.nc_error, trouble->why.system_error);
   return state;
 }
 

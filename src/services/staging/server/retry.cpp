@@ -61,9 +61,12 @@ void Drainer::note_failure(OpenFile &file, const PageOutcome &outcome) {
   course.since_s = seconds_now();
   course.pause = kFirstPause;
   if (options_.fails_fast) file.tell(outcome.nc_error);
-  if (course.stage == Course::Stage::kFine && !outcome.is_damaged)
-    nessie::log::warning("cannot write {} now: {}; this is tried again for {} s (NESSIE_STAGING_PATIENCE)", file.path,
-                         native_message(outcome.nc_error, outcome.system_error), seconds(options_.patience));
+  if (course.stage == Course::Stage::kFine && !outcome.is_damaged) warn(file, outcome);
+}
+
+void Drainer::warn(const OpenFile &file, const PageOutcome &outcome) const {
+  nessie::log::warning("cannot write {} now: {}; this is tried again for {} s (NESSIE_STAGING_PATIENCE)", file.path,
+                       native_message(outcome.nc_error, outcome.system_error), seconds(options_.patience));
 }
 
 void Drainer::note_written(OpenFile &file) {
@@ -103,7 +106,7 @@ void Drainer::try_again_later(const std::shared_ptr<OpenFile> &file) {
 
 void Drainer::try_again(const std::shared_ptr<OpenFile> &file) {
   auto &course = file->course;
-  if (seconds_now() >= course.since_s + seconds(options_.patience)) return give_up(*file);
+  if (!has_patience_since(course.since_s)) return give_up(*file);
   const auto first = course.waiting.begin();
   auto spilled = course.spilled.begin();
   if (first != course.waiting.end()) spilled = course.before(*first->second);
@@ -153,15 +156,45 @@ bool Drainer::start_what_waited() {
   return false;
 }
 
+PageOutcome Drainer::insist(OpenFile &file, bool tells_at_once, const std::function<PageOutcome()> &call) {
+  auto outcome = call();
+  const bool is_patient = options_.patience.count() > 0 && !(tells_at_once && options_.fails_fast);
+  if (!is_patient || !may_pass(outcome)) return outcome;
+  const auto since_s = seconds_now();
+  const auto own = insisting_.insert(insisting_.end(), {file, {outcome, since_s}});
+  warn(file, outcome);
+  for (auto pause = kFirstPause; may_pass(outcome) && has_patience_since(since_s);
+       pause = std::min(2 * pause, kLongestPause)) {
+    const auto left = std::chrono::duration<double>(since_s + seconds(options_.patience) - seconds_now());
+    nssi::Event never(runtime_);
+    const auto until = nessie::Deadline::in(std::clamp(duration_cast<milliseconds>(left), milliseconds(1), pause));
+    if (never.wait(until).code() == nessie::Code::kCancelled) break;
+    own->second.why = outcome = call();
+  }
+  insisting_.erase(own);
+  return outcome;
+}
+
+bool Drainer::has_patience_since(double since_s) const { return seconds_now() < since_s + seconds(options_.patience); }
+
+std::optional<Trouble> Drainer::trouble_of(const OpenFile &file) const {
+  if (file.course.since_s != 0) return Trouble{file.course.why, file.course.since_s};
+  const auto found = std::ranges::find_if(insisting_, [&](const auto &call) { return &call.first == &file; });
+  return found != insisting_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+StuckFile Drainer::stuck(const OpenFile &file, const Trouble &trouble) const {
+  const auto tried_s = seconds_now() - trouble.since_s;
+  return {file.path, native_message(trouble.why.nc_error, trouble.why.system_error), tried_s,
+          std::max(0.0, seconds(options_.patience) - tried_s)};
+}
+
 std::vector<StuckFile> Drainer::stuck() const {
   std::vector<StuckFile> files;
-  for (const auto &file : stuck_) {
-    const auto &course = file->course;
-    if (course.since_s == 0) continue;
-    const auto tried_s = seconds_now() - course.since_s;
-    files.push_back({file->path, native_message(course.why.nc_error, course.why.system_error), tried_s,
-                     std::max(0.0, seconds(options_.patience) - tried_s)});
-  }
+  for (const auto &file : stuck_)
+    if (file->course.since_s != 0) files.push_back(stuck(*file, {file->course.why, file->course.since_s}));
+  for (const auto &[file, trouble] : insisting_)
+    if (file.course.since_s == 0) files.push_back(stuck(file, trouble));
   return files;
 }
 

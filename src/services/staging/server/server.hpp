@@ -130,7 +130,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   // open.cpp
   Result<HeaderResult> open(Request &request, const OpenArgs &args) override;
   void close_unused(const File &file);
-  int read_header(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
+  int read_header(OpenFile &file, HeaderResult &result);
 
   // attach.cpp
   Result<NcResult> hold(Request &request, const OpenArgs &args) override;
@@ -142,6 +142,9 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<HeaderResult> enddef(Request &request, const EndDefArgs &args) override;
   Result<NcResult> amend(Request &request, const AmendArgs &args) override;
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args) override;
+  int end_define(OpenFile &file, const EndDefArgs &args, bool tells_at_once);
+  int amend(OpenFile &file, const std::vector<Definition> &definitions, bool tells_at_once);
+  int define(OpenFile &file, bool tells_at_once, const std::function<int(NativeFile &)> &call);
 
   // write.cpp
   /// What a request asks for, checked.
@@ -195,7 +198,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   static std::string undo_path(const std::string &folder, FileToken token);
   void remove_undo() const;
   Status keep_defined(OpenFile &file, const LoggedDefinition &definition, int nc_error);
-  Status keep_filled(OpenFile &file);
+  Status keep_filled(OpenFile &file, const FillRecordArgs &args);
   Status keep_in(Arriving &arriving, OpenFile &file, const Asked &asked);
   Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes,
                     bool is_noted);
@@ -234,6 +237,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   void note_damage(const Left &left, const nessie::service::LogDamage &damage);
   Result<File> reopen(Journal &journal, const LeftFile &left);
   NativeFile::Opened reopen_native(const std::string &undo, const LeftFile &left, nessie::Fd file);
+  void define_again(OpenFile &file, const LeftFile &left);
   Result<nessie::Fd> find_left(const LeftFile &left);
   Status replay(Journal &journal, const Left &left, std::map<FileToken, FileReport> &unopened);
   void end_orphans();
@@ -279,7 +283,13 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   // sync.cpp
   Result<NcResult> sync(Request &request, const FileArgs &args) override;
-  int tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t));
+  PageOutcome try_natively(OpenFile &file, const std::function<int(NativeFile &)> &call);
+  int insist(OpenFile &file, bool tells_at_once, const std::function<int(NativeFile &)> &call);
+  int tell_records(OpenFile &file, bool tells_at_once);
+  int sync_to_disk(OpenFile &file);
+  void sync_later(const File &file);
+  int sync_again(OpenFile &file, int (NativeFile::*sync)(), const std::function<int(NativeFile &)> &redo = {});
+  PageOutcome put_again(OpenFile &file);
 
   // close.cpp
   Result<NcResult> close(Request &request, const FileArgs &args) override;
@@ -316,7 +326,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   void note_closed(const File &file);
   void note_failed(Account &account, FileReport report) const;
   Result<FilesResult> files(Request &request) override;
-  static FileState state_of(const OpenFile &file, FileStage stage);
+  FileState state_of(const OpenFile &file, FileStage stage) const;
 
   // shutdown.cpp
   Result<ReportResult> shutdown(Request &request) override;

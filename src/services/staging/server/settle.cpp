@@ -39,7 +39,7 @@ void Server::publish(const File &file) {
   file->line->await_arrived();
   drainer_.flush(*file, PageState::kUrgent);
   if (!file->defined || !file->native->writable()) return;
-  (void)tell_records(*file, &NativeFile::publish_records);
+  (void)tell_records(*file, false);
 }
 
 /// Suspends the fiber until a file that is closed is whole.

@@ -13,20 +13,89 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return unknown(args.file);
   await_what_was_sent(*file);
-  const FileGate::Shared shared(file->gate);
-  file->raise_num_records(args.num_records);
-  const int failed = drainer_.flush_for_program(*file);
-  if (const int error = file->take_error(); error != NC_NOERR) return NcResult{error};
-  if (drainer_.fails_fast() && failed != NC_NOERR) return NcResult{failed};
-  return NcResult{tell_records(*file, &NativeFile::sync)};
+  {
+    const FileGate::Shared shared(file->gate);
+    file->raise_num_records(args.num_records);
+    const int failed = drainer_.flush_for_program(*file);
+    if (const int error = file->take_error(); error != NC_NOERR) return NcResult{error};
+    if (drainer_.fails_fast() && failed != NC_NOERR) return NcResult{failed};
+    if (const int error = tell_records(*file, true); error != NC_NOERR) return NcResult{error};
+    if (!file->has_lost_sync && on_io([&] { return file->native->sync(); }) == NC_NOERR) return NcResult{};
+  }
+  const FileGate::Alone alone(file->gate);
+  return NcResult{sync_again(*file, &NativeFile::sync)};
+}
+
+/// What came of a native call.
+PageOutcome Server::try_natively(OpenFile &file, const std::function<int(NativeFile &)> &call) {
+  return on_io([&] {
+    PageOutcome outcome{.nc_error = call(*file.native)};
+    if (outcome.nc_error == NC_NOERR) return outcome;
+    outcome.system_error = file.native->write_errno();
+    return outcome;
+  });
+}
+
+/// A native call that may be repeated. `tells_at_once`: a program waits for it that may want to be told at once.
+int Server::insist(OpenFile &file, bool tells_at_once, const std::function<int(NativeFile &)> &call) {
+  return drainer_.insist(file, tells_at_once, [&] { return try_natively(file, call); }).nc_error;
 }
 
 /// Has the header say how many records there are.
-int Server::tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t)) {
+int Server::tell_records(OpenFile &file, bool tells_at_once) {
   const auto records = file.num_records, told = file.records_to_tell();
-  const int error = on_io([&] { return std::invoke(tell, *file.native, told); });
+  const int error = insist(file, tells_at_once, [=](NativeFile &native) { return native.publish_records(told); });
   if (error == NC_NOERR) file.records_in_file = std::max(file.records_in_file, records);
   return error;
+}
+
+/// Suspends the fiber until what is in the file outlives a power failure. Who calls this has the file alone.
+int Server::sync_to_disk(OpenFile &file) {
+  if (!file.has_lost_sync && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR) return NC_NOERR;
+  return sync_again(file, &NativeFile::sync_to_disk);
+}
+
+/// After a sync that has failed, by one who cannot have the file alone.
+void Server::sync_later(const File &file) {
+  runtime_.spawn([this, file] {
+    const FileGate::Alone alone(file->gate);
+    if (file->has_lost_sync && !file->native->is_closed()) (void)sync_to_disk(*file);
+  });
+}
+
+/// After a sync that has failed: with it the kernel forgets what it could not write, and the next one succeeds. So what
+/// the file's journal has is put there once more, and `redo` carried out; where there is none it may be lost.
+int Server::sync_again(OpenFile &file, int (NativeFile::*sync)(), const std::function<int(NativeFile &)> &redo) {
+  const auto error = [&](const PageOutcome &outcome) {
+    file.remember(outcome.nc_error, outcome.system_error, true);
+    file.has_lost_sync = outcome.nc_error != NC_NOERR;
+    return outcome.nc_error;
+  };
+  if (!file.can_be_put_again()) return error({.nc_error = NC_EWRITE, .system_error = file.native->write_errno()});
+  return error(drainer_.insist(file, false, [&] {
+    if (auto outcome = put_again(file); outcome.nc_error != NC_NOERR) return outcome;
+    return try_natively(file, [&](NativeFile &native) {
+      const int redone = redo ? redo(native) : NC_NOERR;
+      return redone != NC_NOERR ? redone : std::invoke(sync, native);
+    });
+  }));
+}
+
+/// Puts what the file's journal has into pages once more, and from there into the file.
+PageOutcome Server::put_again(OpenFile &file) {
+  const auto on_write = [&](const LoggedWrite &write, std::span<const std::byte> data) -> Status {
+    if (write.pieces.empty()) return {};
+    const auto checked = check_pieces(write.pieces, data.size(), file.shapes());
+    if (!checked.ok()) return checked.error();
+    put_pieces(file, write.pieces, data);
+    for (const auto &part : checked->parts) file.take_back(*file.find(part.varid), part.bytes);
+    return {};
+  };
+  const auto replayed = file.journal->replay(file.token, {on_write, {}});
+  const int drained = drainer_.flush(file, PageState::kUrgent);
+  if (!replayed.ok() || drained != NC_NOERR) return {.nc_error = NC_EWRITE, .is_final = true};
+  const auto records = file.num_records;
+  return try_natively(file, [=](NativeFile &native) { return native.write_header_again(records); });
 }
 
 }  // namespace staging

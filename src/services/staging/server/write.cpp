@@ -134,7 +134,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
 void Server::note_records(OpenFile &file, std::int64_t records) {
   if (records <= file.num_records) return;
   file.raise_num_records(records);
-  if (file.is_direct) (void)tell_records(file, &NativeFile::publish_records);
+  if (file.is_direct) (void)tell_records(file, true);
 }
 
 /// Takes over what a request says of its pieces, and checks it: in its buffer it is the caller's to change.
