@@ -187,6 +187,7 @@ class Agent {
     if (!options_.listen.empty()) words.insert(words.end(), {"--listen", options_.listen});
     if (!options_.spill.empty()) words.insert(words.end(), {"--spill", options_.spill});
     if (!options_.fail_fast.empty()) words.insert(words.end(), {"--set", "staging.fail_fast=" + options_.fail_fast});
+    if (!options_.read_back.empty()) words.insert(words.end(), {"--set", "staging.read_back=" + options_.read_back});
     return options;
   }
 
@@ -278,6 +279,7 @@ std::vector<std::string> agent_command(const std::string &nessie, const AgentOpt
   if (!options.log_base.empty()) words.insert(words.end(), {"--log", options.log_base});
   if (!options.spill.empty()) words.insert(words.end(), {"--spill", options.spill});
   if (!options.fail_fast.empty()) words.insert(words.end(), {"--fail-fast", options.fail_fast});
+  if (!options.read_back.empty()) words.insert(words.end(), {"--read-back", options.read_back});
   if (!options.listen.empty()) words.insert(words.end(), {"--listen", options.listen});
   if (!options.cores.empty()) words.insert(words.end(), {"--cores", options.cores});
   if (options.is_rank) words.emplace_back("--rank");

@@ -83,12 +83,14 @@ TEST_F(AgentLaunch, ServicesAreFurtherRanksOfTheProgramsJob) {
 }
 
 TEST_F(AgentLaunch, AnAgentIsToldWhatTheRunWasTold) {
-  const AgentOptions options{"tcp://a:1",  2,     "auto",    "4G",  "logged", "/ssd/log",
-                             "/ssd/spill", "yes", "/boards", "tcp", "6-7"};
-  EXPECT_EQ(agent_command("nessie", options),
-            (Line{"nessie",   "agent",      "--run",       "tcp://a:1", "--servers",    "2",      "--mode",  "auto",
-                  "--memory", "4G",         "--boards",    "/boards",   "--durability", "logged", "--log",   "/ssd/log",
-                  "--spill",  "/ssd/spill", "--fail-fast", "yes",       "--listen",     "tcp",    "--cores", "6-7"}));
+  const AgentOptions options{"tcp://a:1",  2,     "auto", "4G",      "logged", "/ssd/log",
+                             "/ssd/spill", "yes", "no",   "/boards", "tcp",    "6-7"};
+  EXPECT_EQ(
+      agent_command("nessie", options),
+      (Line{"nessie",   "agent",      "--run",       "tcp://a:1", "--servers",    "2",      "--mode",   "auto",
+            "--memory", "4G",         "--boards",    "/boards",   "--durability", "logged", "--log",    "/ssd/log",
+            "--spill",  "/ssd/spill", "--fail-fast", "yes",       "--read-back",  "no",     "--listen", "tcp",
+            "--cores",  "6-7"}));
   AgentOptions untold;
   untold.run = "tcp://a:1", untold.mode = "auto", untold.memory = "4G", untold.board_directory = "/boards";
   EXPECT_EQ(agent_command("nessie", untold).size(), 12u);

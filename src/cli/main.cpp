@@ -269,6 +269,9 @@ CLI::App *add_run(CLI::App &app, RunOptions &options) {
   run->add_flag_callback(
       "--fail-fast", [] { ::setenv("NESSIE_STAGING_FAIL_FAST", "yes", 1); },
       "The program is told at once of what cannot be written, though that is tried again (NESSIE_STAGING_PATIENCE)");
+  run->add_flag_callback(
+      "--read-back", [] { ::setenv("NESSIE_STAGING_READ_BACK", "yes", 1); },
+      "What is on the disk is read back at syncs and closes, and compared with what was written");
   run->add_option_function<std::string>(
       "--spill", [](const std::string &folder) { ::setenv("NESSIE_STAGING_SPILL", folder.c_str(), 1); },
       "A folder of node-local storage, for what the servers' memory has no room for while files take longer");
@@ -323,6 +326,7 @@ void add_agent(CLI::App &app, AgentOptions &options) {
   agent->add_option("--log", options.log_base, "As nessie run's");
   agent->add_option("--spill", options.spill, "As nessie run's");
   agent->add_option("--fail-fast", options.fail_fast, "yes or no, as nessie run's");
+  agent->add_option("--read-back", options.read_back, "yes or no, as nessie run's");
   agent->add_option("--boards", options.board_directory, "The folder of boards");
   agent->add_option("--listen", options.listen, "Transports");
   agent->add_option("--cores", options.cores, "Of each server, as 6-7/8-9");

@@ -325,8 +325,8 @@ std::vector<std::string> Job::agent_words(bool is_rank) const {
   const auto spill = config_.get_or("staging.spill", "");
   return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, durability_, log_base_,
                                     spill.empty() ? spill : std::filesystem::absolute(spill, ignored).string(),
-                                    config_.get_or("staging.fail_fast", ""), folders_.open(), listen_,
-                                    cores_by_index(plan_.placement.servers), is_rank});
+                                    config_.get_or("staging.fail_fast", ""), config_.get_or("staging.read_back", ""),
+                                    folders_.open(), listen_, cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {

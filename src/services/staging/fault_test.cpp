@@ -196,6 +196,20 @@ TEST_F(FaultTest, WhatIsInALogIsPutThereOnceMoreWhenTheSyncOfACloseHasFailed) {
   expect_whole();
 }
 
+TEST_F(FaultTest, WhoWantsToFailFastIsToldOfASync_AndWhatIsInALogIsPutThereOnceMoreByTheNext) {
+  start("logged", kWatchdog, true);
+  file_->enddef(definitions());
+  put_all();
+  {
+    const FaultyDisk disk(file_->path(), kNoSync);
+    EXPECT_NE(sync(), NC_NOERR);
+  }
+  forget_written(0, kX * 8 * 3);
+  EXPECT_EQ(sync(), NC_NOERR);
+  EXPECT_EQ(close(), NC_NOERR);
+  expect_whole();
+}
+
 TEST_F(FaultTest, WhatIsInALogStaysThereWhenPatienceHasEnded) {
   start("logged", std::chrono::milliseconds(300));
   file_->enddef(definitions());

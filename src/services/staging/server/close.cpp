@@ -93,7 +93,7 @@ void Server::drain_and_close(const File &file, PageState priority) {
   file->ended = true;
   drainer_.flush(*file, priority);
   (void)tell_records(*file, false);
-  if (file->is_kept() && !file->lost_anything()) (void)sync_to_disk(*file);
+  if ((file->is_kept() && !file->lost_anything()) || file->read_back) file->remember(sync_to_disk(*file));
   const auto records = file->records_to_tell();
   const auto closed = try_natively(*file, [=](NativeFile &native) { return native.close(records); });
   if (file->is_kept()) end_keeping(file);

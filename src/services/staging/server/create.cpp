@@ -60,6 +60,7 @@ Server::File Server::make_file(FileToken token, const std::string &path, std::un
   file->in_define_mode = native->is_new();
   file->defined = !file->in_define_mode;
   file->native = std::move(native);
+  if (drainer_.reads_back() && file->native->writable()) file->read_back = std::make_shared<ReadBack>();
   note_handle(*file);
   if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity, file->is_kept());
   files_.emplace(token, file);

@@ -16,14 +16,6 @@ namespace {
 
 constexpr char kWhatToDo[] = "have the memory of this node checked";
 
-std::string text_of(const Page &page) {
-  const auto &variable = page.owner().variable;
-  std::string text;
-  for (const auto &box : boxes_of(variable, page.dirty_bounds()))
-    text += (text.empty() ? "" : ", ") + describe(variable.name, box);
-  return text;
-}
-
 /// Copies what a piece has of the page's elements, and takes it from `missing`.
 void take(Page &page, const Piece &piece, const std::byte *data, IntervalSet &missing) {
   const auto &variable = page.owner().variable;
@@ -43,7 +35,7 @@ void take(Page &page, const Piece &piece, const std::byte *data, IntervalSet &mi
 }  // namespace
 
 void Drainer::note_damage(OpenFile &file, const Page &page, bool is_lost) {
-  const auto where = text_of(page);
+  const auto where = describe(page.owner().variable, page.dirty_bounds());
   nessie::log::error("{}: {} is not in memory as it was put there; {}{}", file.path, where,
                      is_lost ? "it is not written to the file; " : "it is made again from the log; ", kWhatToDo);
   if (is_lost && !file.is_direct)

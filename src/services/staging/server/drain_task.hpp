@@ -22,6 +22,7 @@ struct DrainTask {
   }
   /// The I/O thread.
   void write(NativeFile &native, bool is_only_writer);
+  void write_now(NativeFile &native, bool is_only_writer);
 
   std::vector<std::unique_ptr<Page>> pages;
   std::vector<PageOutcome> outcomes;

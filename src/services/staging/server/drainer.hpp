@@ -49,6 +49,7 @@ struct DrainOptions {
   std::chrono::milliseconds patience{60'000};
   std::string spill;        ///< a folder for what memory has no room for; empty: writers wait
   bool fails_fast = false;  ///< who waits for it is told at once that it is being tried again
+  bool reads_back = false;  ///< what was written is read when it is on the disk, and compared
   bool checks = true;       ///< pages have checksums, which are looked at before they are written
 };
 
@@ -98,6 +99,7 @@ class Drainer {
   /// The same, for a program that waits. If the user wants that, until something failed that is being tried again.
   int flush_for_program(OpenFile &file);
   bool fails_fast() const { return options_.fails_fast; }
+  bool reads_back() const { return options_.reads_back; }
   /// Makes a closed file's drain urgent that somebody else waits for already, once and for all.
   void hasten(OpenFile &file);
   /// Whoever waits for memory is to look again: some page is not in use any more.

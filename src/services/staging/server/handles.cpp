@@ -23,6 +23,7 @@ void Server::note_handle(OpenFile &file) {
   for (const auto &other : others_like(file)) {
     file.line = other->line;
     file.takes_turns = other->takes_turns = true;
+    if (file.read_back && other->read_back) file.read_back = other->read_back;
   }
 }
 
@@ -36,6 +37,7 @@ void Server::note_created(OpenFile &file) {
   for (const auto &other : others_like(file)) other->created_over = true;
   shelf_.drop(file.identity);
   note_write(file);
+  if (file.read_back) on_io([&] { return file.read_back->clear(), 0; });
 }
 
 /// Copies that programs have of what they read hold no more, nor pages of other handles.

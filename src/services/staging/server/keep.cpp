@@ -183,8 +183,9 @@ Status Server::keep_defined(OpenFile &file, const LoggedDefinition &definition, 
 /// have written to it since.
 Status Server::keep_filled(OpenFile &file, const FillRecordArgs &args) {
   const auto fill = [&](NativeFile &native) { return native.fill_record(args.varid, args.record); };
-  const bool is_on_disk = (!file.has_lost_sync && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR) ||
-                          sync_again(file, &NativeFile::sync_to_disk, fill) == NC_NOERR;
+  const auto synced = sync_first(file, &NativeFile::sync_to_disk);
+  const bool is_on_disk =
+      synced.nc_error == NC_NOERR || sync_again(file, synced, &NativeFile::sync_to_disk, false, fill) == NC_NOERR;
   if (is_on_disk && !file.lost_anything()) (void)file.journal->note_filled(file.token);  // await_kept() tells
   return await_kept(file);
 }
@@ -316,8 +317,9 @@ Status Server::await_kept(OpenFile &file) {
 bool Server::bring_to_disk(OpenFile &file) {
   drainer_.flush(file, PageState::kUrgent);
   if (file.lost_anything()) return true;
-  if (!file.has_lost_sync && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR) return true;
-  if (!std::exchange(file.has_lost_sync, true)) sync_later(file.shared_from_this());
+  const bool is_later = file.is_to_be_put_again;
+  if (sync_first(file, &NativeFile::sync_to_disk).nc_error == NC_NOERR && is_as_written(file)) return true;
+  if (!is_later) sync_later(file.shared_from_this());
   return false;
 }
 

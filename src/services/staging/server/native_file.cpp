@@ -726,6 +726,8 @@ int NativeFile::sync_to_disk() {
   return NC_NOERR;
 }
 
+void NativeFile::forget_cached() { (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED); }
+
 int NativeFile::save_to(const std::string &path) {
   const auto unfinished = path + ".part";
   const nessie::Fd copy(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));

@@ -90,6 +90,8 @@ class NativeFile {
   int sync();
   /// What is in the file outlives a power failure; also after close().
   int sync_to_disk();
+  /// What is read next comes from the disk, as far as it is there.
+  void forget_cached();
   /// Writes the header once more that this has made last, with so many records.
   int write_header_again(std::int64_t num_records);
   /// Makes a copy of all that is in the file; it outlives a power failure. NC_NOERR, or the native code.

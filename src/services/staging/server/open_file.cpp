@@ -93,6 +93,13 @@ void OpenFile::failed(FileVariable &variable, const Page &page, const PageOutcom
   remember(outcome.nc_error, outcome.system_error, is_told);
 }
 
+void OpenFile::lost(FileVariable &variable, Interval elements) {
+  take_back(variable, bytes(variable, elements.size()));
+  variable.missing.add(elements);
+  note_damage(describe(variable.cached->variable, elements) + " is not on the disk as it was written");
+  note_ledger(variable);
+}
+
 void OpenFile::remember(int nc_error, int system_error, bool is_told) {
   if (nc_error == 0) return;
   if (first_error_ == 0) first_error_ = nc_error, system_error_ = system_error;

@@ -14,6 +14,7 @@
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
 #include <services/staging/server/pieces_check.hpp>
+#include <services/staging/server/read_back.hpp>
 #include <services/staging/server/write_count.hpp>
 
 #include <algorithm>
@@ -82,6 +83,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void arrived(FileVariable &variable, const Part &part);
   /// Bytes are in pages; of those that had arrived, or of others.
   void acknowledge(FileVariable &variable, std::uint64_t bytes, bool had_arrived);
+  /// What is in the file of these elements is not what was put there.
+  void lost(FileVariable &variable, Interval elements);
   /// Bytes that were in the file are in pages again.
   static void take_back(FileVariable &variable, std::uint64_t bytes) {
     variable.in_file -= std::min(variable.in_file, bytes);
@@ -113,15 +116,18 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool lost_anything() const { return first_error_ != 0; }
   std::uint64_t dirty_bytes() const;
   /// Whether a program of the run writes to the file, or may do so, and this server hears nothing of it.
-  bool may_be_written_past() const { return board == nullptr || board->was_written_past(identity) || is_written_past; }
+  bool may_be_written_past() const { return board == nullptr || was_written_past(); }
+  /// One has said so.
+  bool was_written_past() const { return is_written_past || (board != nullptr && board->was_written_past(identity)); }
   /// This server, as far as is known. Who is about to write says so first, and then waits for the drain.
   bool has_one_writer() const { return has_one_server && !may_be_written_past(); }
   FileReport report() const;
   /// Whether it outlives this server.
   bool is_kept() const { return durability != Durability::kMemory; }
-  /// Whether what was written since it was on the disk last is in its journal.
+  /// Whether what was written since it was on the disk last is in its journal, and in no other one.
   bool can_be_put_again() const {
-    return journal != nullptr && journal->is_whole() && durability != Durability::kInFile;
+    return journal != nullptr && journal->is_whole() && durability != Durability::kInFile && !takes_turns &&
+           !was_written_past();
   }
 
   const FileToken token;
@@ -129,6 +135,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   nssi::PeerId owner;            ///< who opened it: rank 0 of the program; {}: has not come back yet
   std::shared_ptr<Account> job;  ///< its owner's; null: it belongs to none
   std::unique_ptr<NativeFile> native;
+  std::shared_ptr<ReadBack> read_back;  ///< of all handles on the same file; null: nobody wants that
   FileIdentity identity;
   Durability durability = Durability::kMemory;
   std::uint64_t definitions = 0;      ///< the number of the last that was carried out
@@ -136,7 +143,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::vector<CarriedOut> made = {};  ///< of one that is kept, and is new: its definitions so far
   LoggedFile logged;                  ///< of one that is kept: how it was opened
   Journal *journal = nullptr;         ///< of one that is kept
-  bool has_lost_sync = false;         ///< one has failed: what it was for may be lost, until it is put again
+  bool is_to_be_put_again = false;    ///< a sync has failed, and what is in its journal may not be on the disk
   bool is_direct = false;             ///< who writes waits until it is in the file, and hears what came of it
   std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
   int failed_page_error = 0;       ///< the native code of the last of them

@@ -123,6 +123,7 @@ Result<ServerOptions> server_options(const Config &config) {
   read.duration("staging.timeout", options.client_timeout);
   read.duration("staging.patience", options.drain.patience);
   read.flag("staging.fail_fast", options.drain.fails_fast);
+  read.flag("staging.read_back", options.drain.reads_back);
   read.flag("staging.checksums", options.drain.checks);
   options.drain.spill = config.get_or("staging.spill", "");
   if (!read.status().ok()) return read.status().error();

@@ -25,6 +25,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstPause{100}, kLongestPause{10'000};
 
+std::vector<Interval> runs_of(const Page &page) {
+  std::vector<Interval> runs;
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end)) runs.push_back(run);
+  return runs;
+}
+
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
@@ -35,9 +41,27 @@ void DrainTask::write(NativeFile &native, bool is_only_writer) {
   if (is_stopped)
     outcomes.assign(pages.size(), PageOutcome{.was_tried = false});
   else
-    outcomes = write_pages(native, pages, is_only_writer, is_patient);
+    write_now(native, is_only_writer);
   if (is_patient && std::ranges::any_of(outcomes, may_pass)) is_stopped = true;
   ended_s = seconds_now();
+}
+
+void DrainTask::write_now(NativeFile &native, bool is_only_writer) {
+  auto *read_back = file->read_back.get();
+  if (read_back == nullptr) {
+    outcomes = write_pages(native, pages, is_only_writer, is_patient);
+    return;
+  }
+  for (const auto &page : pages) read_back->forget(native, page->owner().variable, runs_of(*page));
+  outcomes = write_pages(native, pages, is_only_writer, is_patient);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!outcomes[i].was_tried || outcomes[i].nc_error != 0) continue;
+    const auto &variable = pages[i]->owner().variable;
+    for (const auto &run : runs_of(*pages[i])) {
+      const auto bytes = static_cast<std::size_t>(run.size() * variable.element_bytes);
+      read_back->note(native, variable, run, {pages[i]->at(run.begin), bytes});
+    }
+  }
 }
 
 /// Who writes in direct mode is told of each error that he does not want to wait for, and nothing of it is kept.

@@ -144,6 +144,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args) override;
   int end_define(OpenFile &file, const EndDefArgs &args, bool tells_at_once);
   int amend(OpenFile &file, const std::vector<Definition> &definitions, bool tells_at_once);
+  void prepare_to_fill(OpenFile &file, const FillRecordArgs &args);
   int define(OpenFile &file, bool tells_at_once, const std::function<int(NativeFile &)> &call);
 
   // write.cpp
@@ -288,8 +289,19 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   int tell_records(OpenFile &file, bool tells_at_once);
   int sync_to_disk(OpenFile &file);
   void sync_later(const File &file);
-  int sync_again(OpenFile &file, int (NativeFile::*sync)(), const std::function<int(NativeFile &)> &redo = {});
+  using Sync = int (NativeFile::*)();
+  PageOutcome sync_natively(OpenFile &file, Sync sync, const std::function<int(NativeFile &)> &before = {});
+  PageOutcome sync_first(OpenFile &file, Sync sync);
+  int finish_sync(OpenFile &file, const PageOutcome &synced, Sync sync, bool tells_at_once = false);
+  int sync_again(OpenFile &file, PageOutcome failed, Sync sync, bool tells_at_once = false,
+                 const std::function<int(NativeFile &)> &redo = {});
   PageOutcome put_again(OpenFile &file);
+
+  // verify.cpp
+  int look_back(OpenFile &file);
+  bool is_as_written(OpenFile &file);
+  std::vector<ReadBack::Run> find_differing(OpenFile &file);
+  void note_differing(OpenFile &file, const std::vector<ReadBack::Run> &differing, bool are_lost);
 
   // close.cpp
   Result<NcResult> close(Request &request, const FileArgs &args) override;
