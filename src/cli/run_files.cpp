@@ -238,6 +238,17 @@ std::string describe_alike(const RunFiles &all, FileCondition condition) {
   return text;
 }
 
+/// Logs that lie in one folder are finished together.
+std::string describe_logs(const std::vector<std::string> &logs) {
+  std::map<std::string, std::vector<std::string>> by_folder;
+  for (const auto &log : logs) by_folder[std::filesystem::path(log).parent_path().string()].push_back(log);
+  std::string text;
+  for (const auto &[folder, there] : by_folder)
+    text += fmt::format("`nessie recover {0}` puts what is in {0} into the files\n",
+                        printable(there.size() == 1 ? there.front() : folder));
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const RunFiles &all) {
@@ -245,8 +256,7 @@ std::string describe(const RunFiles &all) {
   for (const auto condition :
        {FileCondition::kIncomplete, FileCondition::kLoggedOnly, FileCondition::kDraining, FileCondition::kComplete})
     text += describe_alike(all, condition);
-  for (const auto &log : all.logs)
-    text += fmt::format("`nessie recover {0}` puts what is in {0} into the files\n", printable(log));
+  text += describe_logs(all.logs);
   for (const auto &what : all.unreadable) text += fmt::format("cannot be read: {}\n", printable(what));
   for (const auto &server : all.silent) text += fmt::format("no answer: {}\n", printable(server));
   return text;

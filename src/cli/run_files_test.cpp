@@ -73,6 +73,16 @@ TEST(RunFiles, WhoDoesNotAnswerIsNamed) {
   EXPECT_NE(describe(all).find("tcp://b:1"), std::string::npos);
 }
 
+TEST(RunFiles, LogsOfOneFolderAreToBeFinishedTogether) {
+  RunFiles all;
+  all.logs = {"/log/a/server.0", "/log/a/server.1", "/log/b/server.1"};
+  const auto text = describe(all);
+  EXPECT_NE(text.find("`nessie recover /log/a` puts what is in /log/a into"), std::string::npos) << text;
+  EXPECT_EQ(text.find("/log/a/server"), std::string::npos) << text;
+  EXPECT_NE(text.find("`nessie recover /log/b/server.1` puts"), std::string::npos) << text;
+  EXPECT_EQ(to_json(all)["logs"].size(), 3u);
+}
+
 class RunFilesLeft : public FolderCase {};
 
 TEST_F(RunFilesLeft, AReportTellsOfAll_AndALedgerThatIsNoneIsNamed) {
