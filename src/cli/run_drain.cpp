@@ -157,10 +157,18 @@ void RunDrain::note_broken(int index, const std::string &how, RunRecord &record)
   add_broken(fmt::format("staging server {} {}", index, how), remains, record);
 }
 
+/// One that was killed when it had answered is asked again when it is back, so that it ends, and leaves no log.
 void RunDrain::await_end() {
+  auto &servers = around_.servers;
   const auto deadline = Deadline::in(kServerExitTimeout);
-  while (around_.servers.any_running() && !deadline.passed()) around_.turn(milliseconds(5));
-  around_.servers.kill_all();
+  while (servers.any_running() && !deadline.passed()) {
+    for (std::size_t place = 0; place < asked_.size(); ++place)
+      if (const int index = static_cast<int>(place);
+          servers.running(index) && !servers.is_away(index) && servers.deaths(index).size() > asked_[place].deaths)
+        ask(place);
+    around_.turn(milliseconds(5));
+  }
+  servers.kill_all();
 }
 
 }  // namespace nessie::cli

@@ -2,6 +2,8 @@
 """nessie run: a staging server that dies and has a log is started again where it was."""
 import json
 import os
+import shlex
+import shutil
 import signal
 import unittest
 
@@ -125,6 +127,33 @@ class Restart(ProcessTestCase):
         self.assertNotIn("did not finish", err)
         self.assertEqual(self.summary()["broken_servers"], [])
         self.assert_nothing_left()
+
+    def programs_of_a_server_that_dies_late(self):
+        """Nessie's programs; the first server dies when it has answered that all is in the files, but leaves its log."""
+        os.makedirs(self.path("late/bin"))
+        shutil.copy(NESSIE, self.path("late/bin/nessie"))
+        os.symlink(os.path.join(BUILD, "lib"), self.path("late/lib"))
+        with open(self.path("late/bin/nessied"), "w", encoding="utf-8") as file:
+            file.write(f"""#!/bin/sh
+{shlex.quote(os.path.join(BUILD, "bin", "nessied"))} "$@"
+[ -e {self.path("late/died")} ] && exit
+touch {self.path("late/died")}
+for word; do
+  case $last in --run-dir) rm "$word"/server.0.report;; --log) mkdir "$word"/server.0;; esac
+  last=$word
+done
+kill -9 $$
+""")
+        os.chmod(self.path("late/bin/nessied"), 0o755)
+        return self.path("late/bin/nessie")
+
+    def test_after_it_has_answered_that_all_is_in_the_files(self):
+        job = self.job([self.programs_of_a_server_that_dies_late(), "run", "--durability", "logged", "--log", self.path("logs"),
+                        "--json", self.path("summary.json"), "--", *checkpoint(2, self.path("staged"), steps=1)])
+        code, out, err = job.finish()
+        self.assert_written(code, out, err)
+        self.assertIn(AGAIN, err)
+        self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 1)
 
     def test_no_more_of_one_that_dies_again_and_again(self):
         job = self.start_waiting()
