@@ -194,6 +194,31 @@ TEST_F(Kept, ItMayDieInDefineMode) {
   expect_whole(2);
 }
 
+TEST_F(Kept, BothOfTwoServersMayDieWhileAFileIsMade) {
+  start_kept("logged", 0, 2);
+  start_kept("logged", 1, 2);
+  const auto client = connect();
+  path_ = file("a.nc");
+  order_.emplace(2);
+  const auto both_die = [&] {
+    for (int server = 0; server < 2; ++server) {
+      restart(server);
+      EXPECT_TRUE(client->report(server).ok()) << "this program is back at the next one";
+    }
+  };
+  const auto created =
+      client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}, {}, 1}, program_file(path_).get(), both_die);
+  ASSERT_TRUE(created.ok() && *created == NC_NOERR);
+  EndDefArgs args;
+  args.file = kToken, args.definitions = {dim("z", kZ), dim("y", kY), dim("x", kX), var("v0", NC_DOUBLE, {0, 1, 2})};
+  const auto ended = client->enddef(args, true);
+  ASSERT_TRUE(ended.ok()) << ended.error().message;
+  ASSERT_EQ(ended->nc_error, NC_NOERR);
+  EXPECT_TRUE(put(*client, 0).ok());
+  close(*client);
+  expect_whole(1);
+}
+
 TEST_F(Kept, AReaderGetsWhatWasWritten) {
   start_kept("logged");
   const auto client = connect();

@@ -27,7 +27,7 @@ Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home
   return first_error(answers);
 }
 
-void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
+void Client::Impl::note_opening(const OpenArgs &args, int descriptor, int home) {
   auto &file = opened[args.file];
   file.home = home;
   const bool is_kept = args.durability == Durability::kInherited ? keeps : args.durability != Durability::kMemory;
@@ -35,6 +35,11 @@ void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
   expect_return();
   file.args = args;
   file.file = nessie::duplicate(descriptor);
+}
+
+void Client::Impl::forget_opening(FileToken token, int home) {
+  release_by_others(token, home);
+  opened.erase(token);
 }
 
 void Client::Impl::release_by_others(FileToken token, int home) {

@@ -15,6 +15,7 @@ Result<int> Client::create(const CreateArgs &args, int descriptor, const std::fu
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   const OpenArgs as_opened{args.file, args.path, kNcWrite, args.hints, {}, args.processes, args.durability};
+  impl_->note_opening(as_opened, descriptor, home);
   auto created = [&]() -> Result<int> {
     if (auto held = impl_->hold_by_others(as_opened, descriptor, home); !held.ok()) return held.error();
     auto asked = impl_->start_with(descriptor, home, &Stub::create_async, args);
@@ -24,10 +25,7 @@ Result<int> Client::create(const CreateArgs &args, int descriptor, const std::fu
     }
     return code_of(impl_->answer(std::move(asked), home));
   }();
-  if (created.ok() && *created == 0)
-    impl_->note_opened(as_opened, descriptor, home);
-  else
-    impl_->release_by_others(args.file, home);
+  if (!created.ok() || *created != 0) impl_->forget_opening(args.file, home);
   return created;
 }
 

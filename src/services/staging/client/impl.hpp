@@ -202,8 +202,9 @@ struct Client::Impl {
   Status send_again(int server);
   void send(Message &message);
   nssi::Outcome<NcResult> answer_of(Message &message);
-  /// A file that was opened: kept for servers that come back.
-  void note_opened(const OpenArgs &args, int descriptor, int home);
+  /// A file that is about to be opened: for servers that come back, also while others still open it.
+  void note_opening(const OpenArgs &args, int descriptor, int home);
+  void forget_opening(FileToken token, int home);
   template <class Args>
   Result<int> ask_all(nssi::Future<NcResult> (Stub::*op)(const Args &, const nssi::CallOptions &), const Args &args,
                       int except = -1) {
