@@ -181,6 +181,8 @@ nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path) {
   if (!bytes.ok()) return bytes.error();
   Head head{};
   if (bytes->size() >= sizeof head) std::memcpy(&head, bytes->data(), sizeof head);
+  if (std::ranges::all_of(*bytes, [](std::byte byte) { return byte == std::byte{0}; }))
+    return std::vector<FileReport>();  // its server died as it made it, and had promised nothing
   if (head.magic != kMagic || head.record_bytes != sizeof(Ledger::Record))
     return Error{Code::kBadMessage, fmt::format("{} is not a ledger of this version of nessied", path)};
   std::map<std::string, FileReport> files;

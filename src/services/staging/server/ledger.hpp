@@ -56,7 +56,7 @@ class Ledger {
 };
 
 /// The files with bytes that are not in them, as a server that ended without a report left them. Empty if it had kept
-/// all it promised. kNotFound; kBadMessage if it is no ledger.
+/// all it promised, or died as it made its ledger. kNotFound; kBadMessage if it is no ledger.
 nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);
 
 }  // namespace staging

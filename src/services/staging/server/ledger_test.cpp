@@ -90,6 +90,17 @@ TEST_F(LedgerTest, WithoutRoom_ItAsksAgainWhenSomethingIsRemoved) {
   EXPECT_NE((*ledger)->add("/scratch/out.nc", variable_), 0u);
 }
 
+TEST_F(LedgerTest, OfAServerThatDiedAsItMadeIt_ItTellsThatNothingIsLost) {
+  for (const std::size_t bytes : {0, 8, 4096}) {
+    std::ofstream(path_, std::ios::binary) << std::string(bytes, '\0');
+    const auto files = read_ledger(path_);
+    ASSERT_TRUE(files.ok()) << files.error().message;
+    EXPECT_TRUE(files->empty());
+  }
+  std::ofstream(path_, std::ios::binary) << "short";
+  EXPECT_EQ(read_ledger(path_).code(), nessie::Code::kBadMessage);
+}
+
 TEST_F(LedgerTest, ReadsAnyBytesWithoutHarm) {
   EXPECT_EQ(read_ledger(folder_ + "/none").code(), nessie::Code::kNotFound);
   {
