@@ -4,6 +4,7 @@
 namespace staging {
 namespace {
 
+using testing::IoThread;
 using testing::program_file;
 using testing::Schema;
 using testing::StagingTest;
@@ -54,6 +55,30 @@ TEST_P(StagingTest, AFileThatIsAborted_ForgetsWhatWasSentAhead) {
   ASSERT_TRUE(client_->define({5, many_attributes(1000)}));
   EXPECT_EQ(*client_->abort(5), NC_NOERR);
   EXPECT_EQ(std::filesystem::file_size(path), 0u);
+}
+
+Definition renaming(DefinitionKind kind, int id, const std::string &name, const std::string &new_name) {
+  Definition definition;
+  definition.kind = kind, definition.varid = id, definition.name = name, definition.new_name = new_name;
+  return definition;
+}
+
+TEST_P(StagingTest, WhatADeadServerMayHaveAmended_IsAmendedAgain) {
+  auto renamed = many_attributes(1);
+  renamed.push_back(renaming(DefinitionKind::kRenameDim, 0, "", "d"));
+  renamed.push_back(renaming(DefinitionKind::kRenameVar, 0, "", "v"));
+  renamed.push_back(renaming(DefinitionKind::kRenameAtt, NC_GLOBAL, "attribute_1", "renamed"));
+  EndDefArgs args;
+  args.definitions = Schema::definitions();
+  std::ranges::copy(many_attributes(2), std::back_inserter(args.definitions));
+  IoThread::get().run([&] {
+    const auto file = NativeFile::create(program_file(service_->file("again.nc")), NC_CLOBBER, {}).file;
+    ASSERT_EQ(file->end_define(args), NC_NOERR);
+    EXPECT_EQ(file->amend_again(renamed), NC_NOERR) << "it had not been carried out";
+    EXPECT_EQ(file->amend(renamed), NC_ENAMEINUSE);
+    EXPECT_EQ(file->amend_again(renamed), NC_NOERR) << "it had been carried out";
+    EXPECT_EQ(file->close(0), NC_NOERR);
+  });
 }
 
 }  // namespace

@@ -257,6 +257,25 @@ int apply(int ncid, const Definition &d) {
   }
 }
 
+bool has_attribute(int ncid, int varid, const std::string &name) {
+  int id = 0;
+  return ncmpi_inq_attid(ncid, varid, name.c_str(), &id) == NC_NOERR;
+}
+
+/// Of what is legal in data mode, and cannot be carried out twice, whether it has been.
+bool is_carried_out(int ncid, const Definition &d) {
+  std::array<char, NC_MAX_NAME + 1> name{};
+  switch (d.kind) {
+    case DefinitionKind::kRenameDim:
+      return ncmpi_inq_dimname(ncid, d.varid, name.data()) == NC_NOERR && d.new_name == name.data();
+    case DefinitionKind::kRenameVar:
+      return ncmpi_inq_varname(ncid, d.varid, name.data()) == NC_NOERR && d.new_name == name.data();
+    case DefinitionKind::kRenameAtt:
+      return has_attribute(ncid, d.varid, d.new_name) && !has_attribute(ncid, d.varid, d.name);
+    default: return false;
+  }
+}
+
 }  // namespace
 
 int NativeFile::amend(const std::vector<Definition> &definitions, std::size_t &done) {
@@ -276,6 +295,16 @@ int NativeFile::amend(const std::vector<Definition> &definitions, std::size_t &d
 int NativeFile::amend(const std::vector<Definition> &definitions) {
   std::size_t done = 0;
   return amend(definitions, done);
+}
+
+int NativeFile::amend_again(const std::vector<Definition> &definitions) {
+  const Changing changing(*this);
+  for (const auto &definition : definitions) {
+    if (is_carried_out(ncid_, definition)) continue;
+    if (int error = note_errno(apply(ncid_, definition)); error != NC_NOERR) return error;
+  }
+  if (!defining_ && !new_) note_header();
+  return NC_NOERR;
 }
 
 // When ending define mode fails, native PnetCDF stays there, and can be asked once more, if the file is new; otherwise

@@ -60,6 +60,8 @@ class NativeFile {
   /// Definitions that are legal in data mode, but for the first `done`, which counts on.
   int amend(const std::vector<Definition> &definitions, std::size_t &done);
   int amend(const std::vector<Definition> &definitions);
+  /// Those that somebody who has died may have carried out, or some of them.
+  int amend_again(const std::vector<Definition> &definitions);
   /// The header's bytes as they are in the file, and what goes with them.
   int describe(HeaderResult &result) const;
   int variables(std::vector<Variable> &variables);

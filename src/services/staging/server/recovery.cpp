@@ -253,6 +253,7 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   file->writes = WriteCount(logged.settled);
   for (const auto &later : logged.later) file->writes.add(later.call, later.writes);
   if (!file->defined) return file;
+  if (left.unfinished && left.unfinished->is_amend) finish_amend(*file, *left.unfinished);
   HeaderResult unused;
   if (const int error = read_header(*file, unused); error != NC_NOERR) {
     files_.erase(logged.file);
@@ -260,6 +261,12 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   }
   file->raise_num_records(logged.num_records);
   return file;
+}
+
+/// Who has had no answer to it asks again.
+void Server::finish_amend(OpenFile &file, const LoggedDefinition &amend) {
+  file.defined_as = on_io([&] { return file.native->amend_again(amend.args.definitions); });
+  file.definitions = std::max(file.definitions, amend.args.number);
 }
 
 /// A new file that was never defined is made again; so is what was in a file before its definitions began to change.

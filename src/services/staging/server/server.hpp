@@ -237,6 +237,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   void note_left(const FileReport &file);
   void note_damage(const Left &left, const nessie::service::LogDamage &damage);
   Result<File> reopen(Journal &journal, const LeftFile &left);
+  void finish_amend(OpenFile &file, const LoggedDefinition &amend);
   NativeFile::Opened reopen_native(const std::string &undo, const LeftFile &left, nessie::Fd file);
   void define_again(OpenFile &file, const LeftFile &left);
   Result<nessie::Fd> find_left(const LeftFile &left);
