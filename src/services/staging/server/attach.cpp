@@ -27,8 +27,12 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   return NcResult{};
 }
 
+/// One that is started again finds what it has left by what it holds.
 Status Server::release(Request &, const FileToken &token) {
-  held_.erase(token);
+  if (!is_reopening_) return held_.erase(token), Status();
+  runtime_.spawn([this, token] {
+    if (await_recovered().ok()) held_.erase(token);
+  });
   return {};
 }
 
