@@ -47,7 +47,8 @@ void RunDrain::ask(std::size_t place) {
   asked.drain = std::make_unique<ServerDrain>(around_.config, servers.urls()[place], around_.credential);
 }
 
-/// Also of a server that died before it had finished, and may be started again: when it is there, it is asked again.
+/// Also of a server that died before it had finished, or ended, and may be started again: when it is there, it is asked
+/// again.
 bool RunDrain::is_busy(std::size_t place) {
   const auto &servers = around_.servers;
   const int index = static_cast<int>(place);
@@ -55,10 +56,19 @@ bool RunDrain::is_busy(std::size_t place) {
   if (!asked.drain) return false;
   asked.has_died |= servers.is_away(index) || servers.deaths(index).size() > asked.deaths;
   if (!asked.drain->finished()) return true;
-  if (asked.drain->outcome().ok() || asked.drain->is_abandoned() || !servers.running(index)) return false;
-  if (!asked.has_died) return has_patience(asked);
+  if (asked.drain->is_abandoned() || !servers.running(index)) return false;
+  const bool has_answered = asked.drain->outcome().ok();
+  if (has_answered && !has_died_since(place)) return false;
+  if (!has_answered && !asked.has_died) return has_patience(asked);
   if (!servers.is_away(index)) ask(place);
   return true;
+}
+
+/// Of a server that has answered. The one that is there may be another one.
+bool RunDrain::has_died_since(std::size_t place) const {
+  const auto &servers = around_.servers;
+  const int index = static_cast<int>(place);
+  return servers.is_away(index) || servers.deaths(index).size() > asked_[place].drain->last_report()->restarts;
 }
 
 /// A connection breaks before it is known that the server has died.
@@ -157,18 +167,14 @@ void RunDrain::note_broken(int index, const std::string &how, RunRecord &record)
   add_broken(fmt::format("staging server {} {}", index, how), remains, record);
 }
 
-/// One that was killed when it had answered is asked again when it is back, so that it ends, and leaves no log.
+/// One that dies meanwhile, with what it had finished already, and is started again, is asked once more.
 void RunDrain::await_end() {
-  auto &servers = around_.servers;
   const auto deadline = Deadline::in(kServerExitTimeout);
-  while (servers.any_running() && !deadline.passed()) {
-    for (std::size_t place = 0; place < asked_.size(); ++place)
-      if (const int index = static_cast<int>(place);
-          servers.running(index) && !servers.is_away(index) && servers.deaths(index).size() > asked_[place].deaths)
-        ask(place);
+  while (around_.servers.any_running() && !deadline.passed()) {
+    for (std::size_t place = 0; place < asked_.size(); ++place) (void)is_busy(place);
     around_.turn(milliseconds(5));
   }
-  servers.kill_all();
+  around_.servers.kill_all();
 }
 
 }  // namespace nessie::cli

@@ -48,6 +48,7 @@ class RunDrain {
   void note_absent(RunRecord &record);
   void ask(std::size_t place);
   bool is_busy(std::size_t place);
+  bool has_died_since(std::size_t place) const;
   static bool has_patience(Asked &asked);
   void watch();
   void name_pending();
