@@ -60,6 +60,8 @@ void find_in(const std::string &base, std::vector<AbandonedFolder> &found) {
     // The mark is not the whole path: a link may lead there, too. The name is unique.
     if (auto lock = lock_abandoned_run_folder(path))
       found.push_back({path, path.substr(path.rfind('/')), std::move(lock), size_of_all_in(path), {}});
+    else if (is_bare_run_folder(path))
+      found.push_back({path, path.substr(path.rfind('/')), {}, size_of_all_in(path), {}});
     else if (auto split_lock = lock_abandoned_folder(path, kSplitFolderPrefix))
       found.push_back({path, variable_of_job(path), std::move(split_lock), size_of_all_in(path), {}});
   }

@@ -23,7 +23,7 @@ struct FolderUser {
 struct AbandonedFolder {
   std::string path;
   std::string mark;  ///< what only its processes have: a run's its name, a job's the job's variable
-  Fd lock;           ///< held, so that no other `nessie clean` is at it
+  Fd lock;           ///< held, so that no other `nessie clean` is at it; invalid: nothing was in it, and no lock
   std::uint64_t size_bytes = 0;
   std::vector<FolderUser> users;
 };

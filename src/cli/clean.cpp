@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -61,7 +62,14 @@ void note_losses_of(const AbandonedFolder &folder, Cleaning &cleaning) {
     add_losses(read_losses(folder.path, index), cleaning.lost);
 }
 
+/// A run that has just made its folder makes another one.
+void remove_bare(const AbandonedFolder &folder, Cleaning &cleaning) {
+  if (cleaning.is_rehearsal || ::rmdir(folder.path.c_str()) == 0)
+    cleaning.removed.push_back({folder.path, folder.size_bytes});
+}
+
 void remove(const AbandonedFolder &folder, Cleaning &cleaning) {
+  if (!folder.lock) return remove_bare(folder, cleaning);
   if (is_in_use(folder, cleaning.is_rehearsal)) return cleaning.kept.push_back({folder.path, words_for(folder.users)});
   note_losses_of(folder, cleaning);
   std::error_code error;

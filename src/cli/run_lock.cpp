@@ -50,6 +50,13 @@ Fd lock_abandoned_run_folder(const std::string &folder) {
   return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
 }
 
+bool is_bare_run_folder(const std::string &folder) {
+  struct stat status {};
+  std::error_code error;
+  return is_run_folder_name(std::filesystem::path(folder).filename().string()) &&
+         ::lstat(folder.c_str(), &status) == 0 && is_mine(status, S_IFDIR) && std::filesystem::is_empty(folder, error);
+}
+
 Fd lock_folder(const std::string &folder) {
   Fd file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};

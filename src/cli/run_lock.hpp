@@ -16,12 +16,15 @@ namespace nessie::cli {
 inline constexpr char kRunFolderPattern[] = "nessie-XXXXXX";
 
 /// Locks a folder that was just made, until what is returned is closed, here and in children by fork. Invalid: it
-/// cannot be locked, or somebody has removed it; nobody takes a folder without a lock for one that was left behind.
+/// cannot be locked, or somebody has removed it; nobody takes a folder with something in it, and without a lock, for one that was left behind.
 Fd lock_run_folder(const std::string &folder);
 
 /// The lock of a run's folder whose run is gone; nobody else gets it while it is held. Invalid: the run lives, or the
 /// folder is none of a run of this user's.
 Fd lock_abandoned_run_folder(const std::string &folder);
+
+/// Whether the folder of a run of this user's has nothing in it yet, not even a lock.
+bool is_bare_run_folder(const std::string &folder);
 
 /// With all that is in it, the lock last: whoever is killed meanwhile leaves a folder that is known for what it is.
 std::error_code remove_run_folder(const std::string &folder);

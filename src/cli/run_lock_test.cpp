@@ -74,6 +74,14 @@ TEST_F(RunLock, OfADeadRun_IsHadByOne) {
   EXPECT_FALSE(lock_abandoned_run_folder(path));
 }
 
+TEST_F(RunLock, IsNotNeededOfARunThatDiedBeforeItHadOne) {
+  const auto path = base_->file("nessie-abc123");
+  fs::create_directory(path);
+  EXPECT_TRUE(is_found(path));
+  std::ofstream(path + "/something") << "";
+  EXPECT_FALSE(is_found(path));
+}
+
 TEST_F(RunLock, IsSharedByAChildThatLivesOn) {
   const auto path = abandon();
   std::optional<Fd> lock(lock_abandoned_run_folder(path));

@@ -228,10 +228,19 @@ class Clean(ProcessTestCase):
     def test_leaves_what_only_looks_like_a_runs_folder(self):
         for name in ("nessie-abc123", "nessie-1000", "another"):
             os.mkdir(os.path.join(self.runtime, name))
-        with open(os.path.join(self.runtime, "another", "run.lock"), "w"):
-            pass
+        for name in ("nessie-abc123/something", "another/run.lock"):
+            with open(os.path.join(self.runtime, name), "w"):
+                pass
         self.clean()
         self.assertEqual(sorted(os.listdir(self.runtime)), ["another", "nessie-1000", "nessie-abc123"])
+
+    def test_removes_the_empty_folder_of_a_run_that_was_killed_at_once(self):
+        folder = os.path.join(self.runtime, "nessie-abc123")
+        os.mkdir(folder)
+        self.assertIn(folder, [each["path"] for each in self.clean("--dry-run")["removed"]])
+        self.assertTrue(os.path.exists(folder))
+        self.assertIn(folder, [each["path"] for each in self.clean()["removed"]])
+        self.assertEqual(os.listdir(self.runtime), [])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can give a folder away")
     def test_leaves_what_is_another_users(self):
