@@ -134,6 +134,24 @@ TEST_F(Kept, AFileThatWasRenamedIsGivenOnceMore) {
   EXPECT_FALSE(std::filesystem::exists(file("a.nc")));
 }
 
+TEST_F(Kept, AFileThatWasRenamedWhileItWasOpen_IsFinishedWithoutItsProgram) {
+  start_kept("logged");
+  {
+    const auto client = connect();
+    create(*client, file("a.nc"), 3);
+    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
+    std::filesystem::rename(path_, file("b.nc"));
+    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    kill();
+  }
+  bring_back(0, "");
+  end();
+  path_ = file("b.nc");
+  expect_whole(3);
+  EXPECT_FALSE(has_log());
+}
+
 TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
   start_kept("logged");
   std::string url;

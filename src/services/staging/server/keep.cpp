@@ -328,9 +328,18 @@ Status Server::keep_closed(OpenFile &file, const WritesBefore &after) {
   (void)await_writes(file, after);
   if (file.durability == Durability::kInFile) return {};  // it is about to be in the file
   file.logged.is_closed = true;
+  keep_name(file);
   (void)file.journal->note(LoggedClose{file.token, file.num_records});
   if (file.durability != Durability::kLogged) return await_kept(file);
   return file.journal->await_synced().ok() ? Status() : await_kept(file);
+}
+
+/// When it is closed, its program has nothing more to give by which it would be found.
+void Server::keep_name(OpenFile &file) {
+  auto name = on_io([&] { return file.native->renamed_from(file.logged.path); });
+  if (name.empty()) return;
+  file.logged.path = std::move(name);
+  (void)note_file(file);  // await_kept() tells
 }
 
 /// Of a file that has been closed natively: it is needed no more if all of it is there.

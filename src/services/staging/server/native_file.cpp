@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <tuple>
 
@@ -424,6 +425,19 @@ int NativeFile::write_header_again(std::int64_t num_records) {
 
 /// Of one in define mode.
 int NativeFile::find_fill_modes() { return amend(std::exchange(lost_fill_modes_, {})); }
+
+std::string NativeFile::renamed_from(const std::string &path) const {
+  struct stat own {};
+  if (::fstat(fd_.get(), &own) != 0) return {};
+  const auto is_found_by = [&](const std::string &name) {
+    struct stat found {};
+    return ::stat(name.c_str(), &found) == 0 && found.st_dev == own.st_dev && found.st_ino == own.st_ino;
+  };
+  std::error_code error;
+  if (is_found_by(path)) return {};
+  auto name = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd_.get()), error).string();
+  return is_found_by(name) ? name : std::string();
+}
 
 int NativeFile::describe(HeaderResult &result) const {
   MPI_Offset size = 0;

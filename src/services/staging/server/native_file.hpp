@@ -62,6 +62,8 @@ class NativeFile {
   int amend(const std::vector<Definition> &definitions);
   /// Those that somebody who has died may have carried out, or some of them.
   int amend_again(const std::vector<Definition> &definitions);
+  /// By which name it is found, if `path` no longer leads to it. Empty: it does, or nobody knows.
+  std::string renamed_from(const std::string &path) const;
   /// The header's bytes as they are in the file, and what goes with them.
   int describe(HeaderResult &result) const;
   int variables(std::vector<Variable> &variables);

@@ -208,6 +208,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
                    std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
   bool bring_to_disk(OpenFile &file);
+  void keep_name(OpenFile &file);
   Status keep_closed(OpenFile &file, const WritesBefore &after);
   void end_keeping(const File &file);
   void keep_gone(OpenFile &file);
