@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A kill at every step: each process of a small run is killed just before each of its calls that others can see."""
 import datetime
-import glob
 import mmap
 import os
 import random
@@ -53,6 +52,10 @@ class Counting:
         with open(self.path, "rb") as file:
             return self.HEAD.unpack(file.read(self.HEAD.size))[-1]
 
+    def folders(self):
+        """Of its run, in shared memory, as far as its calls name them."""
+        return {name.decode() for name in re.findall(rb"/dev/shm/nessie-[0-9A-Za-z]{6}", read_file(self.path))}
+
     def call(self, step):
         with open(self.path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as memory:
             at = self.HEAD.size + self.CALL * (step - 1)
@@ -96,6 +99,8 @@ class Steps(ProcessTestCase):
         self.code, self.out, self.err = job.finish(DEADLINE_S)
         steps = countings[-1].steps()
         self.was_killed = 0 < kill_at <= steps
+        for each in countings:
+            self.run_folders |= each.folders()
         self.before = countings[-1].call(kill_at) if self.was_killed else ""
         self.check_outcome(role.split()[0] if self.was_killed or first else "none", durability)
         self.clean(role)
@@ -152,7 +157,6 @@ class Steps(ProcessTestCase):
             self.assertEqual(code, 0, out + err)
         self.assertEqual(os.listdir(self.logs), [])
         wait_until(lambda: not os.listdir(self.runtime), f"{self.runtime} to be empty: {os.listdir(self.runtime)}", 30)
-        self.run_folders |= set(glob.glob("/dev/shm/nessie-*"))
 
     def running(self):
         return marked_processes(self.mark)
@@ -199,7 +203,7 @@ class Steps(ProcessTestCase):
         return 0
 
     def abandoned(self):
-        """Folders in shared memory of runs that have ended; others may test at the same time."""
+        """Those whose runs have ended."""
         with open("/proc/locks") as locks:
             locked = {int(line.split()[-3].rpartition(":")[2]) for line in locks}
         found = [folder for folder in self.run_folders if os.path.exists(f"{folder}/run.lock")]
