@@ -212,6 +212,31 @@ TEST_F(Kept, ItMayDieInDefineMode) {
   expect_whole(2);
 }
 
+TEST_F(Kept, DefinitionsMayBeLong) {
+  constexpr int kDimensions = 800;  // with names that are more than a record of a log has room for
+  start_kept("logged");
+  const auto client = connect();
+  path_ = file("a.nc");
+  order_.emplace(1);
+  const auto created =
+      client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}, {}, 1}, program_file(path_).get());
+  ASSERT_TRUE(created.ok() && *created == NC_NOERR);
+  AmendArgs many;
+  many.file = kToken, many.definitions = {dim("z", kZ), dim("y", kY), dim("x", kX)};
+  for (int i = 0; i < kDimensions; ++i) many.definitions.push_back(dim(std::string(200, 'd') + std::to_string(i), 1));
+  many.definitions.push_back(var("v0", NC_DOUBLE, {0, 1, 2}));
+  ASSERT_EQ(*client->amend(many), NC_NOERR);
+  restart();
+  EndDefArgs args;
+  args.file = kToken;
+  const auto ended = client->enddef(args, true);
+  ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+  const auto put = this->put(*client, 0);
+  ASSERT_TRUE(put.ok()) << put.error().message;
+  close(*client);
+  expect_whole(1);
+}
+
 TEST_F(Kept, BothOfTwoServersMayDieWhileAFileIsMade) {
   start_kept("logged", 0, 2);
   start_kept("logged", 1, 2);

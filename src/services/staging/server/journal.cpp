@@ -2,11 +2,14 @@
 #include <services/staging/server/journal.hpp>
 
 #include <base/crc32c.hpp>
+#include <base/random.hpp>
 
 #include <xdr/codec.hpp>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <vector>
 
 namespace staging {
 
@@ -191,6 +194,24 @@ Status Journal::replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_w
                                return visitor.on_write(*write, record.data);
                              },
                              .on_damage = visitor.on_damage});
+}
+
+/// A record whose head is too long for one; others may come between its parts.
+Status Journal::append_parts(Logged kind, std::span<const std::byte> head) {
+  LoggedPart part{nessie::random_u64()};
+  while (part.kind == 0) {
+    const auto some = head.subspan(part.at, std::min(head.size() - part.at, kMostHead));
+    if (part.at + some.size() == head.size()) part.kind = static_cast<std::uint64_t>(kind);
+    std::vector<std::byte> bytes;
+    for (const auto number : {part.whole, part.at, part.kind})
+      std::ranges::copy(xdr::encode(number), std::back_inserter(bytes));
+    bytes.insert(bytes.end(), some.begin(), some.end());
+    const auto at = log_->append(static_cast<std::uint16_t>(Logged::kPart), bytes, {});
+    if (!at.ok()) return at.error();
+    part.at += some.size();
+  }
+  ++notes_;
+  return {};
 }
 
 }  // namespace staging

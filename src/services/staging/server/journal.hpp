@@ -125,6 +125,8 @@ class Journal {
   Journal(nssi::Runtime &runtime, std::unique_ptr<Log> log, const JournalLimits &limits)
       : log_(std::move(log)), limits_(limits), released_(runtime) {}
   template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
+  static constexpr std::size_t kMostHead = 32 << 10;  ///< of one record
+  nessie::Status append_parts(Logged kind, std::span<const std::byte> head);
   nessie::Status replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor);
   void note_gone_again();
   std::uint64_t taken_bytes() const;
@@ -157,6 +159,7 @@ class Journal::Room {
 
 template <class T> nessie::Status Journal::append(Logged kind, const T &what, std::span<const std::byte> data) {
   const auto head = xdr::encode(what);
+  if (head.size() > kMostHead && data.empty()) return append_parts(kind, head);
   auto at = log_->append(static_cast<std::uint16_t>(kind), head, {&data, 1});
   ++notes_;
   return at.ok() ? nessie::Status() : at.error();

@@ -37,6 +37,7 @@ class Gathering {
       case Logged::kClose: return with<LoggedClose>(record, [&](const auto &one) { add(one); });
       case Logged::kGone: return with<FileToken>(record, [&](FileToken token) { end(token); });
       case Logged::kClient: return with<LoggedClient>(record, [&](const auto &one) { add(one); });
+      case Logged::kPart: return add_part(record);
       case Logged::kFill: return with<FileToken>(record, [&](FileToken token) { filled(token, record.at.begin); });
     }
     return Error{Code::kUnsupported, fmt::format("the log has a record of kind {}, of a later version", record.kind)};
@@ -48,6 +49,23 @@ class Gathering {
     if (!what.ok()) return Error{Code::kBadMessage, "the log has a record that is none of a staging server's"};
     take(*what);
     return {};
+  }
+  /// What is told of a record of parts is at its first one. One of which a part is damaged is none.
+  Status add_part(const LogRecord &record) {
+    if (record.head.size() < kPartHeadBytes)
+      return Error{Code::kBadMessage, "the log has a part of a record that is none"};
+    const auto number = [&](std::size_t i) { return *xdr::decode<std::uint64_t>(record.head.subspan(8 * i, 8)); };
+    const LoggedPart part{number(0), number(1), number(2)};
+    if (part.at == 0) parts_[part.whole] = {record.at.begin, {}};
+    const auto found = parts_.find(part.whole);
+    if (found == parts_.end() || found->second.head.size() != part.at) return {};
+    auto &[since, head] = found->second;
+    head.insert(head.end(), record.head.begin() + kPartHeadBytes, record.head.end());
+    if (part.kind == 0) return {};
+    const auto whole = std::move(parts_.extract(found).mapped());
+    auto as_one = record;
+    as_one.kind = static_cast<std::uint16_t>(part.kind), as_one.at.begin = whole.since, as_one.head = whole.head;
+    return part.kind == static_cast<std::uint64_t>(Logged::kPart) ? Status() : take(as_one);
   }
   LeftFile *find(FileToken token) {
     const auto found = left_.files.find(token);
@@ -111,7 +129,12 @@ class Gathering {
     left_.gone.insert(token);
   }
 
+  struct Parts {
+    Lsn since = 0;
+    std::vector<std::byte> head;
+  };
   Left &left_;
+  std::map<std::uint64_t, Parts> parts_;  ///< of records of which the last one is to come
 };
 
 }  // namespace

@@ -27,7 +27,16 @@ enum class Logged : std::uint16_t {
   kClose,       ///< LoggedClose
   kGone,        ///< FileToken: all of it is in the file
   kClient,      ///< LoggedClient
+  kPart,        ///< LoggedPart, and some of the head of a record that is too long for one
 };
+
+/// Three numbers of XDR's, each an unsigned hyper.
+struct LoggedPart {
+  std::uint64_t whole = 0;  ///< which record it is of
+  std::uint64_t at = 0;     ///< how much of its head comes before
+  std::uint64_t kind = 0;   ///< the record's, in its last part; 0: there are more
+};
+inline constexpr std::size_t kPartHeadBytes = 24;
 
 /// A definition, and what came of it: a native code.
 struct CarriedOut {
