@@ -212,6 +212,26 @@ TEST_F(Kept, ItMayDieInDefineMode) {
   expect_whole(2);
 }
 
+TEST_F(Kept, AWriteMayHaveManyPieces) {
+  start_kept("logged");
+  const auto client = connect();
+  create(*client, file("a.nc"), 1);
+  const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+  for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i);
+  std::vector<Item> rows;
+  for (std::int64_t z = 0; z < kZ; ++z)
+    for (std::int64_t y = 0; y < kY; ++y)
+      rows.push_back(
+          {&layout, Piece{0, {z, y, 0}, {1, 1, kX}, {}},
+           std::as_writable_bytes(std::span(data_).subspan(static_cast<std::size_t>((z * kY + y) * kX), kX))});
+  const auto written = client->write(kToken, 0, *order_, rows);
+  ASSERT_TRUE(written.ok() && *written == NC_NOERR);
+  order_->know(order_->end_call());
+  restart();
+  close(*client);
+  expect_whole(1);
+}
+
 TEST_F(Kept, DefinitionsMayBeLong) {
   constexpr int kDimensions = 800;  // with names that are more than a record of a log has room for
   start_kept("logged");

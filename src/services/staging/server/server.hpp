@@ -82,7 +82,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   class Reading;
   static constexpr std::size_t kBounceBytes = 1 << 20;
   static constexpr nssi::PeerId kNobody{~std::uint64_t{0}};
-  static constexpr std::size_t kMostGroupList = 256 << 10;  ///< of a part of a write, in the journal
+  static constexpr std::size_t kMostGroupList = 32 << 10;  ///< of a part of a write: the journal has room for 64 KiB
   using File = std::shared_ptr<OpenFile>;
   /// A file that this server will be asked to attach.
   struct Held {
