@@ -16,7 +16,8 @@ namespace nessie::cli {
 inline constexpr char kRunFolderPattern[] = "nessie-XXXXXX";
 
 /// Locks a folder that was just made, until what is returned is closed, here and in children by fork. Invalid: it
-/// cannot be locked, or somebody has removed it; nobody takes a folder with something in it, and without a lock, for one that was left behind.
+/// cannot be locked, or somebody has removed it; nobody takes a folder with something in it, and without a lock, for
+/// one that was left behind.
 Fd lock_run_folder(const std::string &folder);
 
 /// The lock of a run's folder whose run is gone; nobody else gets it while it is held. Invalid: the run lives, or the

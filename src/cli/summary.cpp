@@ -184,8 +184,9 @@ std::uint64_t missing_bytes(const FileReport &file) {
 
 std::string describe_loss(const FileReport &file) {
   const auto missing = missing_bytes(file);
-  std::string text = fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", printable(file.path),
-                                 format_size(missing), missing);
+  std::string text = fmt::format("nessie: error: {}", printable(file.path));
+  if (missing > 0 || file.message.empty())
+    text += fmt::format(": {} ({} bytes) did not reach the file", format_size(missing), missing);
   if (!file.message.empty()) text += ": " + file.message;
   text += '\n';
   for (std::size_t i = 0; i < std::min(file.missing.size(), kMaxRangesListed); ++i) {

@@ -3,6 +3,7 @@
 
 #include <pnetcdf.h>
 #include <unistd.h>
+#include <optional>
 #include <utility>
 
 namespace staging {
@@ -27,6 +28,8 @@ Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
   file->forget_clean();
   file->raise_num_records(args.num_records);
   const auto undo = keep_undo(*file);
+  std::optional<Ledger::Moving> moving;
+  if (file->defined && undo.empty()) moving.emplace(ledger_.get(), file->path);
   const LoggedDefinition definition{false, args};
   if (auto kept = keep_definition(*file, definition); !kept.ok()) return kept.error();
   result.nc_error = end_define(*file, args, true);

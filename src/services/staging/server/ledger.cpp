@@ -47,7 +47,7 @@ template <std::size_t N> std::string read_text(const std::array<char, N> &text) 
 }  // namespace
 
 struct Ledger::Record {
-  std::uint64_t used;
+  std::uint64_t used, is_moving;
   std::array<char, kMaxPath> path;  ///< a longer one is cut
   std::array<char, kMaxName> name;
   std::int64_t element_bytes, is_record, dims;
@@ -133,6 +133,16 @@ void Ledger::update(Slot slot, const State &state) {
   r.dirty_end = state.dirty_bounds.end;
 }
 
+Ledger::Moving::Moving(Ledger *ledger, const std::string &path) : ledger_(ledger) {
+  if (ledger_ == nullptr) return;
+  slot_ = ledger_->add(path, {});
+  if (slot_ != 0) ledger_->record(slot_).is_moving = 1;
+}
+
+Ledger::Moving::~Moving() {
+  if (ledger_ != nullptr) ledger_->remove(slot_);
+}
+
 namespace {
 
 /// The variable of a record, if its numbers make sense.
@@ -189,10 +199,16 @@ nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path) {
   for (auto at = sizeof head; at + sizeof(Ledger::Record) <= bytes->size(); at += sizeof(Ledger::Record)) {
     Ledger::Record r;
     std::memcpy(&r, bytes->data() + at, sizeof r);
-    if (r.used != 1 || r.dirty == 0) continue;
+    if (r.used != 1 || (r.dirty == 0 && r.is_moving == 0)) continue;
     auto &file = files[read_text(r.path)];
     file.path = read_text(r.path);
-    file.message = "the staging server died before these data were in the file";
+    if (r.is_moving != 0) {
+      file.message =
+          "the staging server died while the definitions of this file changed, which moves its data: any of it may be "
+          "damaged";
+      continue;
+    }
+    if (file.message.empty()) file.message = "the staging server died before these data were in the file";
     file.bytes_acknowledged += r.acknowledged;
     file.bytes_in_file += r.in_file;
     const auto texts =

@@ -38,6 +38,8 @@ class Ledger {
     Interval dirty_bounds;
   };
   void update(Slot slot, const State &state);
+  /// For as long as it lives, native PnetCDF moves what is in a file: if it is killed, any of that may be damaged.
+  class Moving;
 
  private:
   struct Record;
@@ -55,8 +57,21 @@ class Ledger {
   friend nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);
 };
 
-/// The files with bytes that are not in them, as a server that ended without a report left them. Empty if it had kept
-/// all it promised, or died as it made its ledger. kNotFound; kBadMessage if it is no ledger.
+class Ledger::Moving {
+ public:
+  /// `ledger` may be null.
+  Moving(Ledger *ledger, const std::string &path);
+  ~Moving();
+  Moving(const Moving &) = delete;
+
+ private:
+  Ledger *ledger_;
+  Slot slot_ = 0;
+};
+
+/// The files with bytes that are not in them, or that may be damaged, as a server that ended without a report left
+/// them. Empty if it had kept all it promised, or died as it made its ledger. kNotFound; kBadMessage if it is no
+/// ledger.
 nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);
 
 }  // namespace staging

@@ -72,6 +72,20 @@ TEST_F(LedgerTest, ForgetsFilesThatAreDone) {
   EXPECT_TRUE(read_ledger(path_)->empty());
 }
 
+TEST_F(LedgerTest, NamesFilesWhoseDefinitionsChange) {
+  auto ledger = Ledger::create(path_);
+  ASSERT_TRUE(ledger.ok());
+  {
+    const Ledger::Moving moving(ledger->get(), "/scratch/out.nc");
+    const auto files = read_ledger(path_);
+    ASSERT_TRUE(files.ok());
+    ASSERT_EQ(files->size(), 1u);
+    EXPECT_EQ(files->front().path, "/scratch/out.nc");
+    EXPECT_NE(files->front().message.find("any of it may be damaged"), std::string::npos);
+  }
+  EXPECT_TRUE(read_ledger(path_)->empty());
+}
+
 TEST_F(LedgerTest, WithoutRoom_ItAsksAgainWhenSomethingIsRemoved) {
   auto ledger = Ledger::create(path_);
   ASSERT_TRUE(ledger.ok());
