@@ -53,7 +53,7 @@ void Page::put(const Rows &rows, const std::byte *data) {
 
 void Page::note_put(Interval elements, std::uint32_t sum) {
   if (meet(elements, bounds_) && has_dirty(elements)) is_summed_ = false;
-  sum_ ^= nessie::Crc32cShift(bytes_behind(elements.end))(sum);
+  if (is_summed_) sum_ ^= nessie::Crc32cShift(bytes_behind(elements.end))(sum);
 }
 
 /// What is dirty of these elements is about to be written over.

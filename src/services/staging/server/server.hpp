@@ -165,7 +165,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
     std::uint64_t offset = 0;
     std::uint32_t checksum = 0;
     void note(std::span<const std::byte> data);
-    std::uint32_t note_sum(std::span<const std::byte> data);
+    std::uint32_t note_sum(std::span<const std::byte> data, bool is_wanted = true);
     bool is_right() const { return !args.is_checked || checksum == args.checksum; }
   };
   Status bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
