@@ -11,10 +11,10 @@ import setups
 from harness import BUILD, wait_until
 
 PRELOAD = f"{os.environ.get('NESSIE_TEST_PRELOAD', '')}:{os.path.join(BUILD, 'lib', 'libnessie_pnetcdf.so')}"
-HEAD = struct.Struct("=QIIIIQQQI100s")   # board.h
+HEAD = struct.Struct("=QIIIIQQQII104s")   # board.h
 PLACE = struct.Struct("=QQ")
 PLACES, WRITES_BYTES = 4096, 8 * 4096 + 2 * (1 << 18) // 8 + (1 << 17) // 8
-MAGIC = 0x3744524253534e45
+MAGIC = 0x3844524253534e45
 OWN_NETWORK = os.stat("/proc/self/ns/net").st_ino
 PATIENCE_MS = 1000
 GIVEN_UP = "gave no sign of life"
@@ -27,7 +27,7 @@ class PlayedServer:
         self.name = f"nessie-door-{os.path.basename(folder)}-{os.getpid()}"
         self.listen(backlog)
         self.environment = {"LD_PRELOAD": PRELOAD, "NESSIE_BOARDS": f"1 {folder}"}
-        head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, kept, self.name.encode())
+        head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, 0, kept, self.name.encode())
         places = b"".join(PLACE.pack(status.st_dev, status.st_ino) for status in map(os.stat, files))
         with open(os.path.join(folder, "board.0.writes"), "wb") as counts:
             counts.write(bytes(WRITES_BYTES))
@@ -46,7 +46,7 @@ class PlayedServer:
         """Takes the place of one that has died."""
         self.name += "-again"
         self.listen()
-        struct.pack_into("=100s", self.board, HEAD.size - 100, self.name.encode())
+        struct.pack_into("=104s", self.board, HEAD.size - 104, self.name.encode())
 
     def show_life(self):
         alive, = struct.unpack_from("=I", self.board, 20)

@@ -39,7 +39,7 @@ typedef struct nessie_board {
   uint64_t patience_ms; /* whoever has waited for so long, with `alive` as it was, gives the server up */
   uint32_t failed;      /* files that are not on the board any more, and are not whole */
   uint32_t kept;        /* of `files`, those that outlive the server: if it is gone, another one takes its place soon */
-  char door[100];       /* name of the abstract socket, ending in a zero */
+  char door[104];       /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 
