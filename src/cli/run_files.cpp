@@ -15,6 +15,7 @@
 #include <services/staging/handle.hpp>
 #include <services/staging/report_json.hpp>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
@@ -70,8 +71,9 @@ RunFile told(const staging::FileState &state) {
 /// Why its log's part cannot be put into the file; empty: it can.
 std::string why_not_there(const staging::LoggedFile &file) {
   struct stat ignored {};
+  if (staging::identity_of(file.path) == file.identity || staging::find_in_folder(file, O_RDONLY)) return "";
   if (::stat(file.path.c_str(), &ignored) != 0) return staging::why_not_found(errno).message;
-  return staging::identity_of(file.path) == file.identity ? "" : staging::why_not_found(0).message;
+  return staging::why_not_found(0).message;
 }
 
 RunFile logged(const staging::LeftFile &left, bool is_in_use) {

@@ -60,9 +60,18 @@ class Recover(KilledRunCase):
     def test_of_a_file_that_has_another_name(self):
         folder = self.killed_run()
         os.rename(self.path("step0.nc"), self.path("other.nc"))
+        self.assertTrue(self.recover_json(folder, 0)["files"][0]["complete"])
+        os.rename(self.path("other.nc"), self.path("step0.nc"))
+        self.assert_equal_files()
+        self.assert_gone(folder)
+
+    def test_of_a_file_that_was_moved_to_another_folder(self):
+        folder = self.killed_run()
+        os.mkdir(self.path("elsewhere"))
+        os.rename(self.path("step0.nc"), self.path("elsewhere/other.nc"))
         file, = self.recover_json(folder, 74)["files"]
         self.assertFalse(file["complete"])
-        self.assertIn("renamed, or removed", file["message"])
+        self.assertIn("moved to another folder, or removed", file["message"])
         self.assertGreater(file["bytes_acknowledged"], 0)
         with open(self.path("step0.nc"), "w", encoding="utf-8") as another:
             another.write("another one")
@@ -70,7 +79,7 @@ class Recover(KilledRunCase):
         self.assertIn("another file has its name", said["files"][0]["message"])
         self.assertEqual(said["left"], [f"{folder}/server.0"])
         self.assertEqual(read_file(self.path("step0.nc")), b"another one")
-        os.rename(self.path("other.nc"), self.path("step0.nc"))
+        os.rename(self.path("elsewhere/other.nc"), self.path("step0.nc"))
         self.assertTrue(self.recover_json(folder, 0)["files"][0]["complete"])
         self.assert_equal_files()
         self.assert_gone(folder)

@@ -40,6 +40,13 @@ FileIdentity identity_of(const std::string &path) {
   return ::stat(path.c_str(), &status) == 0 ? identity_in(status) : FileIdentity{};
 }
 
+std::int64_t born_ns(int descriptor) {
+  struct statx status {};
+  const bool is_told =
+      ::statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &status) == 0 && (status.stx_mask & STATX_BTIME) != 0;
+  return is_told ? std::int64_t{status.stx_btime.tv_sec} * 1'000'000'000 + status.stx_btime.tv_nsec : 0;
+}
+
 /// Of the kernel itself: in a program that is staged, fstat() waits until servers have written what they have of the
 /// file.
 FileHandle describe_handle(int descriptor) {

@@ -14,6 +14,9 @@ namespace staging {
 /// Zeros if there is none.
 FileIdentity identity_of(int descriptor);
 FileIdentity identity_of(const std::string &path);
+/// When the file was made, by its file system's clock; 0: that does not tell. With it an inode that is used again is
+/// known for another file.
+std::int64_t born_ns(int descriptor);
 
 /// What tells a server which file this is; the key of the descriptor is the caller's to add.
 FileHandle describe_handle(int descriptor);

@@ -152,6 +152,24 @@ TEST_F(Kept, AFileThatWasRenamedWhileItWasOpen_IsFinishedWithoutItsProgram) {
   EXPECT_FALSE(has_log());
 }
 
+TEST_F(Kept, AFileThatWasRenamedWhenItWasClosed_IsFinished) {
+  start_kept("logged");
+  {
+    const auto client = connect();
+    create(*client, file("a.nc"), 3);
+    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
+    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    kill();
+  }
+  std::filesystem::rename(path_, file("b.nc"));
+  bring_back(0, "");
+  end();
+  path_ = file("b.nc");
+  expect_whole(3);
+  EXPECT_FALSE(has_log());
+}
+
 TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
   start_kept("logged");
   std::string url;
@@ -163,7 +181,8 @@ TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
     ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
     url = kill();
   }
-  std::filesystem::rename(path_, file("moved.nc"));
+  std::filesystem::create_directory(file("elsewhere"));
+  std::filesystem::rename(path_, file("elsewhere") + "/moved.nc");
   std::ofstream(path_) << "another one";
   bring_back(0, url);
   end(0, 1);  // it says that it could not finish it

@@ -97,6 +97,7 @@ Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_creat
   auto &logged = file.logged;
   logged.file = file.token, logged.path = file.path, logged.is_created = is_created, logged.mode = args.omode;
   logged.hints = args.hints, logged.identity = file.identity, logged.owner = client_of(owner);
+  logged.born_ns = file.native->born_ns();
   logged.processes = file.processes, logged.durability = file.durability;
   (void)note_file(file);  // await_kept() tells
   if (auto *client = returning(owner)) keep_client(file, *client);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/left.hpp>
 
+#include <services/staging/handle.hpp>
 #include <xdr/codec.hpp>
 
 #include <fmt/format.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -167,10 +171,23 @@ Result<Left> look_at_journal(nssi::Runtime &runtime, const std::string &folder) 
   return left;
 }
 
+nessie::Fd find_in_folder(const LoggedFile &file, int access) {
+  const auto folder = std::filesystem::path(file.path).parent_path();
+  const std::unique_ptr<DIR, int (*)(DIR *)> names(::opendir(folder.c_str()), &::closedir);
+  const dirent *name = nullptr;
+  while (names && file.born_ns != 0 && (name = ::readdir(names.get())) != nullptr) {
+    if (name->d_ino != file.identity.inode) continue;
+    nessie::Fd found(::openat(::dirfd(names.get()), name->d_name, access | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    if (found && identity_of(found.get()) == file.identity && born_ns(found.get()) == file.born_ns) return found;
+  }
+  return {};
+}
+
 Error why_not_found(int cause) {
   if (cause == 0)
     return {Code::kNotFound, "another file has its name now: rename the one that was written to this name again"};
-  if (cause == ENOENT) return {Code::kNotFound, "it was renamed, or removed: give it the name again that it had"};
+  if (cause == ENOENT)
+    return {Code::kNotFound, "it was moved to another folder, or removed: give it the name again that it had"};
   return {Code::kIo, fmt::format("it cannot be opened: {}", std::strerror(cause)), nessie::Scope::kOperation, cause};
 }
 

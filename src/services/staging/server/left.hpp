@@ -2,6 +2,7 @@
 // What a server has left in its journal that was killed. A library without PnetCDF: also for those who only look.
 #pragma once
 
+#include <base/fd.hpp>
 #include <service/log/log.hpp>
 
 #include <staging.hpp>
@@ -75,5 +76,7 @@ nessie::Result<Left> look_at_journal(nssi::Runtime &runtime, const std::string &
 
 /// Of a file that is not found under its name: what there is to do. `cause`: of opening it; 0: it is another file.
 nessie::Error why_not_found(int cause);
+/// The file by another name in its folder, opened for `access`. Empty: it has none there.
+nessie::Fd find_in_folder(const LoggedFile &file, int access);
 
 }  // namespace staging

@@ -122,6 +122,7 @@ class NativeFile {
   /// What it was made of; as long as the file is open. The progress thread.
   int descriptor() const { return fd_.get(); }
   FileIdentity identity() const { return identity_of(fd_.get()); }
+  std::int64_t born_ns() const { return staging::born_ns(fd_.get()); }
   /// How often somebody else has been seen to have changed the file. Any thread; the file is open.
   std::uint64_t changes_by_others();
   /// As this has left the file.

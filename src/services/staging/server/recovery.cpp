@@ -212,7 +212,7 @@ void Server::await_returning() {
   }
 }
 
-/// The file that was left, by its name; or as its program gives it once more.
+/// The file that was left, by its name; or as its program gives it once more; or by another name in its folder.
 Result<nessie::Fd> Server::find_left(const LeftFile &left) {
   const auto &file = left.file;
   const auto owner = returning_.find(file.owner);
@@ -227,7 +227,10 @@ Result<nessie::Fd> Server::find_left(const LeftFile &left) {
     const int cause = found ? 0 : errno;
     if (found && identity_of(found.get()) == file.identity) return found;
     const bool may_come = owner != returning_.end() && may_return(owner->second.who) && !deadline.passed();
-    if (!may_come || finishing_) return why_not_found(cause);
+    if (!may_come || finishing_) {
+      auto renamed = on_io([&] { return find_in_folder(file, O_RDWR); });
+      return renamed ? Result<nessie::Fd>(std::move(renamed)) : why_not_found(cause);
+    }
     (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
   }
 }
