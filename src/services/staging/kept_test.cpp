@@ -36,6 +36,11 @@ class Kept : public StagingProcess {
     place = std::make_unique<Daemon>(folder_, index, servers, flags);
   }
   std::string file(const std::string &name) const { return folder_ + "/" + name; }
+  /// Not all of it may be in the file yet.
+  void close_early(Client &client) {
+    const auto closed = client.close(kToken, 0, Closing::kEarly, *order_);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+  }
   void close(Client &client) {
     const auto closed = client.close(kToken, 0, Closing::kDurable, *order_);
     ASSERT_TRUE(closed.ok()) << closed.error().message;
@@ -92,8 +97,7 @@ TEST_F(Kept, WhatWasClosedIsFinishedWithoutItsProgram) {
     const auto client = connect();
     create(*client, file("a.nc"), 3);
     for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
-    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
-    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    ASSERT_NO_FATAL_FAILURE(close_early(*client));
     kill();
   }
   bring_back(0, "");
@@ -141,8 +145,7 @@ TEST_F(Kept, AFileThatWasRenamedWhileItWasOpen_IsFinishedWithoutItsProgram) {
     create(*client, file("a.nc"), 3);
     for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
     std::filesystem::rename(path_, file("b.nc"));
-    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
-    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    ASSERT_NO_FATAL_FAILURE(close_early(*client));
     kill();
   }
   bring_back(0, "");
@@ -158,8 +161,7 @@ TEST_F(Kept, AFileThatWasRenamedWhenItWasClosed_IsFinished) {
     const auto client = connect();
     create(*client, file("a.nc"), 3);
     for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
-    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
-    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    ASSERT_NO_FATAL_FAILURE(close_early(*client));
     kill();
   }
   std::filesystem::rename(path_, file("b.nc"));
@@ -177,8 +179,7 @@ TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
     const auto client = connect();
     create(*client, file("a.nc"), 1);
     EXPECT_TRUE(put(*client, 0).ok());
-    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
-    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    ASSERT_NO_FATAL_FAILURE(close_early(*client));
     url = kill();
   }
   std::filesystem::create_directory(file("elsewhere"));
