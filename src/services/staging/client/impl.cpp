@@ -53,11 +53,9 @@ Status Client::Impl::await(const std::function<Status(Deadline)> &settle, int se
 }
 
 Status Client::Impl::ping(int server, std::chrono::milliseconds patience) {
-  nssi::CallOptions options;
-  options.deadline = Deadline::in(patience);
-  auto ping = at(server).stub.ping_async(options);
+  auto sign = ask_for_sign(server, patience);
   const Unlocked others_go_on(mutex);
-  return ping.settle(*options.deadline);
+  return sign.answer.settle(sign.until);
 }
 
 /// When a server that does not answer is asked for a sign of life; or, if it was asked for one already, when that is
@@ -68,9 +66,9 @@ Deadline Client::Impl::next_look_at(int server) const {
   return sign ? look.earlier(sign->until) : look;
 }
 
-Client::Impl::Sign Client::Impl::ask_for_sign(int server) {
+Client::Impl::Sign Client::Impl::ask_for_sign(int server, std::chrono::milliseconds patience) {
   nssi::CallOptions options;
-  options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
+  options.deadline = Deadline::in(patience);
   return {at(server).stub.ping_async(options), *options.deadline};
 }
 
@@ -83,7 +81,8 @@ bool Client::Impl::was_asked(int server) const {
 /// While it is silent the others are asked for a sign of life, too: several that are gone are waited for together.
 bool Client::Impl::alive(int server) {
   if (at(server).lost) return false;
-  auto sign = was_asked(server) ? *std::move(at(server).sign) : ask_for_sign(server);
+  const auto patience = timeout * (kSignsInTimeout - 1) / kSignsInTimeout;
+  auto sign = was_asked(server) ? *std::move(at(server).sign) : ask_for_sign(server, patience);
   at(server).sign.reset();
   const auto is_silent = [&](Deadline until) {
     const Unlocked others_go_on(mutex);
@@ -91,7 +90,7 @@ bool Client::Impl::alive(int server) {
   };
   if (!is_silent(Deadline::in(timeout / kPartsUntilSilent).earlier(sign.until))) return true;
   for (int other = 0; other < count(); ++other)
-    if (other != server && !at(other).lost && !was_asked(other)) at(other).sign = ask_for_sign(other);
+    if (other != server && !at(other).lost && !was_asked(other)) at(other).sign = ask_for_sign(other, patience);
   return !is_silent(sign.until);
 }
 

@@ -155,7 +155,7 @@ struct Client::Impl {
   Status await(const std::function<Status(nessie::Deadline)> &settle, int server, nessie::Deadline deadline);
   /// What comes of asking a server for a sign of life. The mutex is free meanwhile.
   Status ping(int server, std::chrono::milliseconds patience);
-  Sign ask_for_sign(int server);
+  Sign ask_for_sign(int server, std::chrono::milliseconds patience);
   bool was_asked(int server) const;
   bool alive(int server);
   nessie::Deadline next_look_at(int server) const;
