@@ -11,7 +11,7 @@ namespace staging {
 
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{50};
+constexpr std::chrono::milliseconds kLookForTrouble{50};
 
 }  // namespace
 
@@ -77,7 +77,7 @@ int Server::finish_close_for_program(const File &file, const WritesBefore &after
   const auto is_closing = [&] { return std::ranges::find(closing_, file) != closing_.end(); };
   std::optional<Trouble> trouble;
   while (is_closing() && !(trouble = drainer_.trouble_of(*file)))
-    if (closing_changed_.wait(nessie::Deadline::in(kGlance)).code() == nessie::Code::kCancelled) break;
+    if (closing_changed_.wait(nessie::Deadline::in(kLookForTrouble)).code() == nessie::Code::kCancelled) break;
   return trouble ? trouble->why.nc_error : NC_NOERR;
 }
 

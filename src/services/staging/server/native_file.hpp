@@ -178,6 +178,25 @@ class NativeFile {
   std::uint64_t changes_by_others_ = 0;
 };
 
+/// What happens to the file as long as one of these exists is this process's doing.
+class NativeFile::Changing {
+ public:
+  explicit Changing(NativeFile &file) : file_(file) {
+    const std::lock_guard lock(file_.stamp_mutex_);
+    if (file_.changing_++ == 0) file_.look_at_stamp();
+  }
+  ~Changing() {
+    const std::lock_guard lock(file_.stamp_mutex_);
+    if (--file_.changing_ == 0) file_.stamp_ = file_.stamp_now();
+  }
+  Changing(const Changing &) = delete;
+
+ private:
+  NativeFile &file_;
+};
+
+/// The width of an external type.
+int bytes_of(int nc_type);
 /// "No space left on device (Unknown error occurs in writing file)".
 std::string native_message(int nc_error, int system_error);
 /// "1.12.3".

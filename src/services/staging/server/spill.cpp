@@ -20,7 +20,7 @@ using nessie::service::Log;
 namespace {
 
 constexpr std::uint16_t kPageRecord = 1;
-constexpr std::uint64_t kSegmentBytes = 16 << 20;  // what is given back at a time
+constexpr std::uint64_t kSpillSegmentBytes = 16 << 20;  // what is given back at a time
 
 }  // namespace
 
@@ -51,7 +51,7 @@ Status Spill::open() {
     if (auto status = opened_.wait(); !status.ok()) return status;
   if (log_) return {};
   is_opening_ = true;
-  auto store = nessie::service::open_disk_store(runtime_, {.directory = folder_, .segment_bytes = kSegmentBytes});
+  auto store = nessie::service::open_disk_store(runtime_, {.directory = folder_, .segment_bytes = kSpillSegmentBytes});
   auto log = store.ok() ? Log::open(runtime_, budget_, *std::move(store), {.name = "staging.spill"})
                         : Result<std::unique_ptr<Log>>(store.error());
   is_opening_ = false;

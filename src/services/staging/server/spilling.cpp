@@ -23,7 +23,7 @@ constexpr std::size_t kReserve = 4;            // pages that come back at a time
 constexpr std::size_t kSpilledAtOnce = 4;      // fibers
 constexpr double kSlower = 1.5;                // so much slower the drain must be: what is spilled has to be read again
 constexpr double kLikelyBytesPerSecond = 5e8;  // to the spill, before it was measured
-constexpr std::chrono::milliseconds kGlance{20};
+constexpr std::chrono::milliseconds kLookForMemory{20};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Drainer::end_spilling() {
   if (!spill_) return;
   spill_->flush();
   while (spilling_ > 0)
-    if (memory_freed_.wait(nessie::Deadline::in(kGlance)).code() == nessie::Code::kCancelled) return;
+    if (memory_freed_.wait(nessie::Deadline::in(kLookForMemory)).code() == nessie::Code::kCancelled) return;
   spill_.reset();
 }
 
@@ -57,7 +57,7 @@ void Drainer::spill_for_writers() {
     auto *page = is_worth_spilling() ? cache_.next_to_leave_memory() : nullptr;
     if (page != nullptr)
       spill(*page);
-    else if (memory_freed_.wait(nessie::Deadline::in(kGlance)).code() == nessie::Code::kCancelled)
+    else if (memory_freed_.wait(nessie::Deadline::in(kLookForMemory)).code() == nessie::Code::kCancelled)
       return;
   }
 }

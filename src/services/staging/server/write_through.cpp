@@ -10,7 +10,7 @@ namespace staging {
 namespace {
 
 /// How long one waits for the next, who may be late, or have found something wrong with his arguments and not come.
-constexpr std::chrono::milliseconds kPatience{5};
+constexpr std::chrono::milliseconds kWorthAWait{5};
 
 constexpr std::size_t kCallsRemembered = 16;  // nobody is so many calls behind another
 
@@ -22,7 +22,7 @@ void await_others(const OpenFile &file, Together &together, std::uint64_t call) 
     return found == file.arrived_in.end() ? 0 : found->second;
   };
   while (together.ready < file.processes && arrived() < file.processes)
-    if (!together.joined.wait(nessie::Deadline::in(kPatience)).ok()) return;
+    if (!together.joined.wait(nessie::Deadline::in(kWorthAWait)).ok()) return;
 }
 
 void note_end_of_call(OpenFile &file, const TransferArgs &args) {
