@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that writes in many ways, and pauses so that servers can be killed meanwhile: program FOLDER STEPS
 // PAUSE_MS. It checks what it reads. Whatever it does is the same each time that it runs.
-#include <mpi.h>
-#include <pnetcdf.h>
+#include "../checks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +10,8 @@
 
 enum { kRows = 24, kColumns = 64, kSmall = 200 };
 
-static int rank, ranks, pause_ms;
+static int ranks, pause_ms;
 static const char *folder;
-
-static void check(int error, int line) {
-  if (error == NC_NOERR) return;
-  fprintf(stderr, "rank %d: line %d: %s\n", rank, line, ncmpi_strerror(error));
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define CHECK(call) check((call), __LINE__)
 
 static void rest(void) { usleep((useconds_t)(pause_ms * 1000)); }
 
@@ -29,18 +21,6 @@ static int create(const char *name, int mode) {
   snprintf(path, sizeof path, "%s/%s", folder, name);
   CHECK(ncmpi_create(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file));
   return file;
-}
-
-static void fill(double *values, int count, int seed) {
-  for (int i = 0; i < count; ++i) values[i] = seed * 1000.0 + i;
-}
-
-static void expect(const double *got, int count, int seed, int line) {
-  for (int i = 0; i < count; ++i) {
-    if (got[i] == seed * 1000.0 + i) continue;
-    fprintf(stderr, "rank %d: line %d: element %d is %g, and not %g\n", rank, line, i, got[i], seed * 1000.0 + i);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
 }
 
 /// Collective and independent puts of fixed variables, and new variables in between.

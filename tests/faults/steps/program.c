@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A short program that does each thing once: program FOLDER. What was acknowledged, by a sync or a close, it says in
 // FOLDER/acknowledged, a line each time. program FOLDER LINES reads the files, of which so much was acknowledged.
-#include <mpi.h>
-#include <pnetcdf.h>
+#include "../checks.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,15 +12,7 @@
 enum { kRows = 4, kColumns = 16, kRecords = 3, kRanks = 2 };
 enum { kSynced = 1, kClosed, kRecordsClosed, kReopenedClosed };  // the lines
 
-static int rank;
 static const char *folder;
-
-static void check(int error, int line) {
-  if (error == NC_NOERR) return;
-  fprintf(stderr, "rank %d: line %d: %s\n", rank, line, ncmpi_strerror(error));
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define CHECK(call) check((call), __LINE__)
 
 static const char *path_of(const char *name) {
   static char paths[2][4096];
@@ -52,18 +43,6 @@ static int open_again(const char *name, int mode) {
   return file;
 }
 
-static void make(double *values, int count, int seed) {
-  for (int i = 0; i < count; ++i) values[i] = seed * 1000.0 + i;
-}
-
-static void expect(const double *got, int count, int seed, int line) {
-  for (int i = 0; i < count; ++i) {
-    if (got[i] == seed * 1000.0 + i) continue;
-    fprintf(stderr, "rank %d: line %d: element %d is %g, and not %g\n", rank, line, i, got[i], seed * 1000.0 + i);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-}
-
 /// Fixed variables: collective, independent and strided puts, sync, new definitions, a new name for the file.
 static void fixed(void) {
   const int file = create("fixed.nc", NC_CLOBBER | NC_64BIT_DATA);
@@ -79,7 +58,7 @@ static void fixed(void) {
   CHECK(ncmpi_def_var(file, "later", NC_DOUBLE, 2, dims, &later));
   CHECK(ncmpi_put_att_text(file, NC_GLOBAL, "state", 3, "new"));
   CHECK(ncmpi_enddef(file));
-  make(values, kRows * kColumns, 1 + rank);
+  fill(values, kRows * kColumns, 1 + rank);
   CHECK(ncmpi_put_vara_double_all(file, together, start, count, values));
   CHECK(ncmpi_begin_indep_data(file));
   for (int row = 0; row < kRows; ++row) {
@@ -125,7 +104,7 @@ static void records(void) {
     const MPI_Offset start[2] = {i, rank * kColumns}, count[2] = {1, kColumns};
     int requests[2], states[2];
     CHECK(ncmpi_fill_var_rec(file, filled, i));
-    make(values, kColumns, i + rank);
+    fill(values, kColumns, i + rank);
     CHECK(ncmpi_iput_vara_double(file, posted, start, count, values, &requests[0]));
     CHECK(ncmpi_bput_vara_double(file, buffered, start, count, values, &requests[1]));
     CHECK(ncmpi_wait_all(file, 2, requests, states));
@@ -145,7 +124,7 @@ static void again(void) {
   double values[kRows * kColumns], got[kRows * kColumns];
   int later, file = open_again("renamed.nc", NC_WRITE);
   CHECK(ncmpi_inq_varid(file, "later", &later));
-  make(values, kRows * kColumns, 7 + rank);
+  fill(values, kRows * kColumns, 7 + rank);
   CHECK(ncmpi_put_vara_double_all(file, later, start, count, values));
   CHECK(ncmpi_close(file));
   acknowledge("renamed.nc is closed again\n");
