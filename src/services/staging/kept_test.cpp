@@ -36,6 +36,12 @@ class Kept : public StagingProcess {
     place = std::make_unique<Daemon>(folder_, index, servers, flags);
   }
   std::string file(const std::string &name) const { return folder_ + "/" + name; }
+  /// What was written is kept: with the servers that have it, any one of them may die now.
+  void await_kept(Client &client) {
+    const auto finished = client.finish_writes(kToken);
+    ASSERT_TRUE(finished.ok()) << finished.error().message;
+    EXPECT_EQ(*finished, NC_NOERR);
+  }
   /// Not all of it may be in the file yet.
   void close_early(Client &client) {
     const auto closed = client.close(kToken, 0, Closing::kEarly, *order_);
@@ -368,10 +374,36 @@ TEST_F(Kept, ItMayDieThoughWhatItHadWasReleased) {
   create(*client, file("a.nc"), 6);
   for (int v = 0; v < 6; ++v) {
     EXPECT_TRUE(put_pieces(*client, v, 8));
+    ASSERT_NO_FATAL_FAILURE(await_kept(*client));
     if (v % 2 == 1) restart(v / 2 % 2);
   }
   close(*client);
   expect_whole(6);
+}
+
+/// Its copies are with the next server, which is not there now.
+TEST_F(Kept, ItMayDieWhileNobodyHasItsCopies) {
+  constexpr int kServers = 3;
+  constexpr std::int64_t kSome = 8;
+  for (int index = 0; index < kServers; ++index) start_kept("replicated", index, kServers);
+  const auto client = connect();
+  create(*client, file("a.nc"), 2);
+  EXPECT_TRUE(put(*client, 0).ok());
+  ASSERT_NO_FATAL_FAILURE(await_kept(*client));
+  const auto next = kill(1);
+  EXPECT_TRUE(put_planes(*client, 1, 0, kSome));
+  ASSERT_NO_FATAL_FAILURE(await_kept(*client));
+  restart(0);
+  EXPECT_TRUE(put_planes(*client, 1, kSome, kSome));
+  bring_back(1, next);
+  EXPECT_TRUE(put_planes(*client, 1, 2 * kSome, kZ - 2 * kSome));
+  close(*client);
+  expect_whole(2);
+  for (const auto &daemon : daemons_) daemon->cut_life_line();  // each waits until no other one needs it
+  for (int index = 0; index < kServers; ++index) {
+    end(index);
+    EXPECT_FALSE(has_log(index));
+  }
 }
 
 TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {
@@ -388,6 +420,7 @@ TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {
   create(*client, file("a.nc"), 6);
   for (int v = 0; v < 6; ++v) {
     EXPECT_TRUE(put_pieces(*client, v, 8));
+    ASSERT_NO_FATAL_FAILURE(await_kept(*client));
     if (v % 3 == 2) restart(v / 3);
   }
   EndDefArgs args;

@@ -192,16 +192,20 @@ class StagingProcess : public ::testing::Test {
 
   /// The same in pieces of `planes`, each in a call of its own.
   bool put_pieces(Client &client, int varid, std::int64_t planes) {
+    bool fine = true;
+    for (std::int64_t z = 0; z < kZ && fine; z += planes) fine = put_planes(client, varid, z, planes);
+    return fine;
+  }
+  /// A piece of it, from plane `z` on.
+  bool put_planes(Client &client, int varid, std::int64_t z, std::int64_t planes) {
     const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
     for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
-    for (std::int64_t z = 0; z < kZ; z += planes) {
-      const auto begin = static_cast<std::size_t>(z * kY * kX), size = static_cast<std::size_t>(planes * kY * kX);
-      const auto piece = std::span(data_).subspan(begin, size);
-      const Item item{&layout, Piece{varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
-      const auto written = client.write(kToken, 0, *order_, {&item, 1});
-      if (!written.ok() || *written != NC_NOERR) return false;
-      order_->know(order_->end_call());
-    }
+    const auto begin = static_cast<std::size_t>(z * kY * kX), size = static_cast<std::size_t>(planes * kY * kX);
+    const auto piece = std::span(data_).subspan(begin, size);
+    const Item item{&layout, Piece{varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
+    const auto written = client.write(kToken, 0, *order_, {&item, 1});
+    if (!written.ok() || *written != NC_NOERR) return false;
+    order_->know(order_->end_call());
     return true;
   }
 

@@ -93,7 +93,13 @@ Status Journal::note_gone(FileToken token) {
   if (gone_.empty()) gone_since_ = log_->end();
   gone_.push_back(token);
   if (gone_.size() > kMostGone) gone_.pop_front();
-  auto noted = append(Logged::kGone, token);
+  return note_not_needed(Logged::kGone, token);
+}
+
+Status Journal::note_moved(FileToken token) { return note_not_needed(Logged::kMoved, token); }
+
+Status Journal::note_not_needed(Logged kind, FileToken token) {
+  auto noted = append(kind, token);
   if (noted.ok()) noted = await_written();  // before anything is released that tells of the file
   needed_since_.erase(token);
   filled_.erase(token);

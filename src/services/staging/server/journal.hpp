@@ -85,6 +85,8 @@ class Journal {
   /// All of the file is where it belongs: what is here of it is not needed any more. Suspends the fiber until that has
   /// been written.
   nessie::Status note_gone(FileToken token);
+  /// The same, as another journal has it.
+  nessie::Status note_moved(FileToken token);
 
   // --- its room -----------------------------------------------------------------------------------------------------
   /// For a write that is about to be noted; to be dropped when that is done.
@@ -114,6 +116,8 @@ class Journal {
   bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
   /// Suspends the fiber until nothing is on its way.
   nessie::Status flush() { return log_->flush(); }
+  /// Whether it holds something of the file that is needed.
+  bool has(FileToken token) const { return needed_since_.contains(token); }
   /// Whether it holds nothing that is needed.
   bool is_empty() const { return needed_since_.empty(); }
   /// Whether it could note all that it was to.
@@ -128,6 +132,7 @@ class Journal {
   static constexpr std::size_t kMostHead = 32 << 10;  ///< of one record
   nessie::Status append_parts(Logged kind, std::span<const std::byte> head);
   nessie::Status replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor);
+  nessie::Status note_not_needed(Logged kind, FileToken token);
   void note_gone_again();
   std::uint64_t taken_bytes() const;
 

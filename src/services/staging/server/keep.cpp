@@ -36,15 +36,17 @@ Durability Server::durability_of(Durability asked, const std::string &path) cons
   return asked == Durability::kInherited ? options_.durability.of(path) : asked;
 }
 
-/// Where nobody keeps a second copy, files are logged.
+/// Where nobody keeps a second copy, files are logged; until there is one again, if there was one before.
 Result<Journal *> Server::journal_of(OpenFile &file) {
   if (file.durability == Durability::kReplicated) {
     auto status = open_replicated(nessie::Deadline::in(options_.client_timeout));
-    if (status.ok()) return replicated_.journal.get();
+    if (has_copies()) return replicated_.journal.get();
     if (status.code() == Code::kUnsupported) return status.error();
-    nessie::log::warning("{}: no other server keeps a second copy of it now ({}); it is logged in {} instead",
-                         file.path, status.error().message, options_.log_path);
-    file.durability = Durability::kLogged;
+    if (!status.ok()) {
+      nessie::log::warning("{}: no other server keeps a second copy of it now ({}); it is logged in {} instead",
+                           file.path, status.error().message, options_.log_path);
+      file.durability = Durability::kLogged;
+    }
   }
   if (auto status = open_logged(); !status.ok()) return status.error();
   return logged_.get();
@@ -99,13 +101,14 @@ Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_creat
   logged.hints = args.hints, logged.identity = file.identity, logged.owner = client_of(owner);
   logged.born_ns = file.native->born_ns();
   logged.processes = file.processes, logged.durability = file.durability;
-  (void)note_file(file);  // await_kept() tells
+  (void)note_file(file, *file.journal);  // await_kept() tells
   if (auto *client = returning(owner)) keep_client(file, *client);
+  if (file.durability == Durability::kReplicated && file.journal == logged_.get()) renew_replicated();
   return await_kept(file);
 }
 
-Status Server::note_file(OpenFile &file) {
-  return file.journal->note_file(file.token, [&] {
+Status Server::note_file(OpenFile &file, Journal &journal) {
+  return journal.note_file(file.token, [&] {
     auto logged = file.logged;
     logged.is_defined = file.defined;
     logged.definitions = file.definitions, logged.num_records = file.num_records;
@@ -116,11 +119,11 @@ Status Server::note_file(OpenFile &file) {
 }
 
 /// Also what a new file was defined as so far.
-Status Server::note_all(OpenFile &file) {
-  auto noted = note_file(file);
+Status Server::note_all(OpenFile &file, Journal &journal) {
+  auto noted = note_file(file, journal);
   for (const auto &[definition, nc_error] : file.made) {
-    if (noted.ok()) noted = file.journal->note(definition);
-    if (noted.ok()) noted = file.journal->note(LoggedDefined{file.token, definition.args.number, nc_error});
+    if (noted.ok()) noted = journal.note(definition);
+    if (noted.ok()) noted = journal.note(LoggedDefined{file.token, definition.args.number, nc_error});
   }
   return noted;
 }
@@ -129,16 +132,36 @@ void Server::keep_client(OpenFile &file, Returning &client) {
   if (!file.journal->has_noted(client.who.client, file.token)) note_again(*file.journal, client);
 }
 
-void Server::note_again(Journal &journal, Returning &client) {
-  client.who.answered = client.done.answered();
-  client.who.done.assign(client.done.later().begin(), client.done.later().end());
-  (void)journal.note(client.who);  // await_kept() tells
+/// What was done to a file is told by the journal that has the file, or is about to: it is there before this is.
+void Server::note_again(Journal &journal, Returning &client, const OpenFile *coming) {
+  auto &who = client.who;
+  who.answered = client.done.answered();
+  who.done.clear();
+  for (const auto &[number, token] : client.done.later()) {
+    auto file = find(token);
+    if (!file) file = find_closing(token);
+    if (!file || file.get() == coming || file->journal == &journal) who.done.push_back(number);
+  }
+  (void)journal.note(who);  // await_kept() tells
+}
+
+/// Of a file that the caller has alone: `note`, which may be called twice, notes something of it, and the fiber is
+/// suspended until that outlives this server.
+Status Server::keep(OpenFile &file, const std::function<void(Journal &)> &note) {
+  if (!file.is_kept()) return {};
+  for (bool was_moved = false;; was_moved = true) {
+    note(*file.journal);
+    auto written = file.journal->await_written();
+    shorten(*file.journal);
+    if (written.ok()) return {};
+    const bool may_be_moved = !was_moved && file.durability == Durability::kReplicated;
+    if (may_be_moved) renew_replicated();
+    if (!may_be_moved || !open_logged().ok() || !move(file, *logged_)) return keep_in_file(file, written);
+  }
 }
 
 Status Server::keep_definition(OpenFile &file, const LoggedDefinition &definition) {
-  if (!file.is_kept()) return {};
-  (void)file.journal->note(definition);  // await_kept() tells
-  return await_kept(file);
+  return keep(file, [&](Journal &journal) { (void)journal.note(definition); });
 }
 
 /// Native PnetCDF moves the data of a file whose definitions change, and when it is interrupted the file is neither as
@@ -176,8 +199,11 @@ Status Server::keep_defined(OpenFile &file, const LoggedDefinition &definition, 
     file.made.push_back({definition, nc_error});
   if (!file.is_kept()) return {};
   note_fill_modes(file.logged, definition.args.definitions);
-  (void)file.journal->note(LoggedDefined{file.token, number, nc_error});  // await_kept() tells
-  return await_kept(file);
+  const auto *before = file.journal;
+  return keep(file, [&](Journal &journal) {
+    if (&journal != before) (void)journal.note(definition);
+    (void)journal.note(LoggedDefined{file.token, number, nc_error});
+  });
 }
 
 /// A record was filled natively. It is not filled once more by whoever goes on after this server: other servers may
@@ -187,8 +213,9 @@ Status Server::keep_filled(OpenFile &file, const FillRecordArgs &args) {
   const auto synced = sync_first(file, &NativeFile::sync_to_disk);
   const bool is_on_disk =
       synced.nc_error == NC_NOERR || sync_again(file, synced, &NativeFile::sync_to_disk, false, fill) == NC_NOERR;
-  if (is_on_disk && !file.lost_anything()) (void)file.journal->note_filled(file.token);  // await_kept() tells
-  return await_kept(file);
+  return keep(file, [&](Journal &journal) {
+    if (is_on_disk && !file.lost_anything()) (void)journal.note_filled(file.token);
+  });
 }
 
 /// What the journal says of a write, but for its pieces.
@@ -203,7 +230,7 @@ LoggedWrite Server::note_of(nssi::PeerId caller, OpenFile &file, const TransferA
 /// With the last note of it: whoever sends it again has had no answer.
 void Server::note_done(nssi::PeerId caller, const TransferArgs &args) {
   auto *client = returning(caller);
-  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered, args.file);
 }
 
 /// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts. What
@@ -240,7 +267,7 @@ Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   }
   if (auto status = put_group(true); !status.ok()) return status;
   if (!has_room) {
-    bring_to_disk(file);
+    if (file.journal->is_whole()) bring_to_disk(file);
     write.pieces.clear();
     (void)file.journal->note(write, {});  // await_kept() tells
   }
@@ -301,17 +328,25 @@ Status Server::keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &
   return {};
 }
 
-/// Suspends the fiber until what was noted of the file outlives this server. If the log has failed, until all of it is
-/// in the file instead.
+/// Suspends the fiber until what was noted of the file outlives this server, in whatever journal. If there is none that
+/// takes it, until all of it is in the file instead. Who calls this has no share of the file.
 Status Server::await_kept(OpenFile &file) {
-  auto written = file.journal->await_written();
-  shorten(*file.journal);
-  if (written.ok()) return {};
-  if (file.durability == Durability::kReplicated)
-    renew_replicated(*file.journal);
-  else if (!std::exchange(has_told_of_log_, true))
-    nessie::log::error("{}; writes go right to the files from now on", written.error().message);
-  return bring_to_disk(file) ? Status() : written;
+  for (;;) {
+    auto &journal = *file.journal;
+    auto written = journal.await_written();
+    shorten(journal);
+    if (written.ok()) return {};
+    if (await_moved(file, journal)) continue;
+    const FileGate::Shared shared(file.gate);
+    return file.ended ? Status() : keep_in_file(file, written);  // whoever has ended it has brought all to the disk
+  }
+}
+
+/// Where no journal takes what is noted.
+Status Server::keep_in_file(OpenFile &file, const Status &failed) {
+  if (!std::exchange(has_told_of_log_, true))
+    nessie::log::error("{}; writes go right to the files from now on", failed.error().message);
+  return bring_to_disk(file) ? Status() : failed;
 }
 
 /// What is in pages of a file. Of what cannot be written its program is told by its next call.
@@ -328,9 +363,12 @@ bool Server::bring_to_disk(OpenFile &file) {
 Status Server::keep_closed(OpenFile &file, const WritesBefore &after) {
   (void)await_writes(file, after);
   if (file.durability == Durability::kInFile) return {};  // it is about to be in the file
-  file.logged.is_closed = true;
-  keep_name(file);
-  (void)file.journal->note(LoggedClose{file.token, file.num_records});
+  {
+    const FileGate::Shared shared(file.gate);
+    file.logged.is_closed = true;
+    keep_name(file);
+    (void)file.journal->note(LoggedClose{file.token, file.num_records});
+  }
   if (file.durability != Durability::kLogged) return await_kept(file);
   return file.journal->await_synced().ok() ? Status() : await_kept(file);
 }
@@ -340,7 +378,7 @@ void Server::keep_name(OpenFile &file) {
   auto name = on_io([&] { return file.native->renamed_from(file.logged.path); });
   if (name.empty()) return;
   file.logged.path = std::move(name);
-  (void)note_file(file);  // await_kept() tells
+  (void)note_file(file, *file.journal);  // await_kept() tells
 }
 
 /// Of a file that has been closed natively: it is needed no more if all of it is there.

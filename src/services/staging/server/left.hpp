@@ -29,6 +29,7 @@ enum class Logged : std::uint16_t {
   kGone,        ///< FileToken: all of it is in the file
   kClient,      ///< LoggedClient
   kPart,        ///< LoggedPart, and some of the head of a record that is too long for one
+  kMoved,       ///< FileToken: what was noted of it before is not needed here, as another journal has it
 };
 
 /// Three numbers of XDR's, each an unsigned hyper.

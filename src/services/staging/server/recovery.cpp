@@ -29,7 +29,7 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{20};
+constexpr std::chrono::milliseconds kLookForPrograms{20};
 constexpr std::chrono::seconds kPartner{1};  // one that is started again has nothing for this server
 
 Status count_unopened(const LoggedWrite &write, std::size_t size_bytes, std::map<FileToken, FileReport> &unopened) {
@@ -76,10 +76,11 @@ Status Server::returned(Request &request) {
 }
 
 void Server::recover() {
-  if (auto status = recover_from_log(); !status.ok())
+  std::set<FileToken> found;
+  if (auto status = recover_from_log(found); !status.ok())
     note_left({options_.log_path, 0,
                "what a staging server has left there stays there, and cannot be used now: " + status.error().message});
-  const auto from_replica = recover_from_replica();
+  const auto from_replica = recover_from_replica(found);
   const bool had_copies = from_replica.code() != Code::kPeerLost || (!logged_ && board_ && board_->had_kept_files());
   if (!from_replica.ok() && had_copies)
     note_left({options_.log_path, 0,
@@ -92,35 +93,40 @@ void Server::recover() {
   is_recovering_ = false;
   has_recovered_ = true;
   recovered_.notify_all();
+  const auto is_in_log = [&](const auto &file) {
+    return file.second->durability == Durability::kReplicated && file.second->journal == logged_.get();
+  };
+  if (options_.servers > 1 && std::ranges::any_of(files_, is_in_log)) renew_replicated();
 }
 
-Status Server::recover_from_log() {
+Status Server::recover_from_log(std::set<FileToken> &found) {
   if (!may_be_kept() || !Journal::is_in(options_.log_path)) return {};
   if (auto status = open_logged(); !status.ok()) return status;
-  return recover_files(*logged_);
+  return recover_files(*logged_, found);
 }
 
 /// A server that has ended in order had no copies of this one's any more (give_copies_up()). Where the other servers
 /// are, whoever is asked first tells: who has started this one, or a client; nobody, when it is told to end.
-Status Server::recover_from_replica() {
+Status Server::recover_from_replica(std::set<FileToken> &found) {
   if (!options_.is_successor || options_.servers == 1) return {};
   const auto deadline = Deadline::in(options_.client_timeout);
   while (servers_.size() != options_.servers && !deadline.passed() && !finishing_)
     if (auto status = recovered_.wait(deadline); status.code() == Code::kCancelled) return status;
   if (partner().empty()) return Error{Code::kPeerLost, "nobody has told where the other servers are"};
   if (auto status = open_replicated(Deadline::in(kPartner)); !status.ok()) return status;
-  return recover_files(*replicated_.journal);
+  return recover_files(*replicated_.journal, found);
 }
 
-Status Server::recover_files(Journal &journal) {
-  const auto left = journal.look();
+Status Server::recover_files(Journal &journal, std::set<FileToken> &found) {
+  auto left = journal.look();
   if (!left.ok()) return left.error();
+  forget_older(journal, *left, found);
   gone_.insert(left->gone.begin(), left->gone.end());
   for (const auto &[id, client] : left->clients) {
     auto &known = returning_[id];
     if (known.who.client == 0) known.who = client;
-    known.done.add(client.answered, client.answered);
-    for (const auto number : client.done) known.done.add(number, client.answered);
+    known.done.add(client.answered, client.answered, {});
+    for (const auto number : client.done) known.done.add(number, client.answered, {});
     known.is_expected = !known.is_back && may_return(known.who);
   }
   std::map<FileToken, FileReport> unopened;
@@ -139,6 +145,15 @@ Status Server::recover_files(Journal &journal) {
     finish_close_later(closing_.back(), {});
   }
   return {};
+}
+
+/// A file that was moved to the log may still be with another server as it was then; once it is moved back, the log
+/// does not have it. `found`: what journals have that were looked at before this one.
+void Server::forget_older(Journal &journal, Left &left, std::set<FileToken> &found) {
+  std::set<FileToken> here = left.gone;
+  for (const auto &[token, file] : left.files) here.insert(token);
+  for (const auto token : here)
+    if (!found.insert(token).second && left.files.erase(token) > 0) (void)journal.note_moved(token);
 }
 
 /// What stays in a log, as it cannot be put where it belongs.
@@ -186,7 +201,7 @@ void Server::await_owner(const File &file) {
   while (find(file->token) == file && !finishing_ && !find_owner(*file)) {
     const auto owner = returning_.find(file->logged.owner);
     if (owner == returning_.end() || !may_return(owner->second.who)) return end_orphan(file);
-    runtime_.sleep_until(Deadline::in(kGlance));
+    runtime_.sleep_until(Deadline::in(kLookForPrograms));
   }
 }
 
@@ -208,7 +223,7 @@ void Server::await_returning() {
     std::erase_if(returning_,
                   [](const auto &client) { return client.second.is_expected && !may_return(client.second.who); });
     if (std::ranges::none_of(returning_, [](const auto &client) { return client.second.is_expected; })) return;
-    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
+    (void)recovered_.wait(Deadline::in(kLookForPrograms).earlier(deadline));
   }
 }
 
@@ -231,7 +246,7 @@ Result<nessie::Fd> Server::find_left(const LeftFile &left) {
       auto renamed = on_io([&] { return find_in_folder(file, O_RDWR); });
       return renamed ? Result<nessie::Fd>(std::move(renamed)) : why_not_found(cause);
     }
-    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
+    (void)recovered_.wait(Deadline::in(kLookForPrograms).earlier(deadline));
   }
 }
 

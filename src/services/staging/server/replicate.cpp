@@ -32,7 +32,8 @@ Status Server::release_block(Request &, const BlockArgs &block) {
 
 namespace {
 
-constexpr std::chrono::milliseconds kAttemptPause{20};
+constexpr std::chrono::milliseconds kAttemptPause{20}, kGlance{50};
+constexpr std::chrono::seconds kLookForPartner{1};
 /// What writes leave of a log's room is for notes of what makes room, which cannot wait.
 constexpr std::uint64_t kParts = 4, kPartsForWrites = 3;
 
@@ -121,34 +122,80 @@ void Server::give_copies_up() {
   replicas_.await_unneeded(is_connected, options_.client_timeout);
 }
 
-/// The partner is gone, with all that it kept: as soon as it is back it keeps a new copy. Nothing, if it has one
-/// already, and the caller's file is only about to get there.
-void Server::renew_replicated(const Journal &lost) {
-  if (replicated_.journal.get() != &lost || finishing_ || std::exchange(is_renewing_, true)) return;
+/// The partner is gone, with all that it kept: files are logged instead, until it is back and keeps a new copy.
+void Server::renew_replicated() {
+  if (finishing_ || std::exchange(is_renewing_, true)) return;
   runtime_.spawn([this] {
-    auto opened = open_copy(Deadline::in(options_.client_timeout), true);
-    is_renewing_ = false;
-    if (!opened.ok()) return;  // the next write tries again
-    former_.push_back(std::exchange(replicated_, *std::move(opened)).journal);
-    std::vector<File> files;
-    for (const auto &[token, file] : files_) files.push_back(file);
     for (const auto &file : closing_) drainer_.hasten(*file);
-    for (const auto &file : files) keep_anew(*file);
+    (void)await_recovered();
+    auto deadline = Deadline::in(options_.client_timeout);
+    while (!finishing_) {
+      if (!has_copies() && open_logged().ok()) (void)move_all(*logged_);
+      if (!has_copies() && renew_copy(deadline).code() == Code::kCancelled) break;
+      while (has_copies() && move_all(*replicated_.journal)) continue;
+      if (has_copies()) break;
+      deadline = Deadline::in(kLookForPartner);
+      if (!pause(runtime_, deadline).ok()) break;
+    }
+    is_renewing_ = false;
   });
 }
 
-/// Puts what a file has into it, and what comes into the new copy.
-void Server::keep_anew(OpenFile &file) {
-  const FileGate::Alone alone(file.gate);
-  auto *journal = replicated_.journal.get();
-  const bool is_elsewhere = file.journal != nullptr && file.durability == Durability::kReplicated;
-  if (!is_elsewhere || file.journal == journal || file.ended) return;
+Status Server::renew_copy(Deadline deadline) {
+  auto opened = open_copy(deadline, true);
+  if (!opened.ok()) return opened.error();
+  former_.push_back(std::exchange(replicated_, *std::move(opened)).journal);
+  return {};
+}
+
+/// Of all files of which there is to be a second copy. Suspends the fiber until that is done, or cannot be done. False:
+/// none was elsewhere.
+bool Server::move_all(Journal &to) {
+  std::vector<File> files;
+  const auto add = [&](const File &file) {
+    const bool is_elsewhere = file->journal != nullptr && file->journal != &to;
+    if (is_elsewhere && file->durability == Durability::kReplicated && !file->ended) files.push_back(file);
+  };
+  for (const auto &[token, file] : files_) add(file);
+  std::ranges::for_each(closing_, add);
+  const auto left = std::make_shared<std::size_t>(files.size());
+  for (const auto &file : files)
+    runtime_.spawn([this, file, left, &to] {
+      const FileGate::Alone alone(file->gate);
+      (void)move(*file, to);
+      --*left;
+      moved_.notify_all();
+    });
+  while (*left > 0 && moved_.wait().ok()) continue;
+  return !files.empty();
+}
+
+/// All that was written to the file comes to the disk, and what is needed to go on with it to another journal. Who
+/// calls this has the file alone. False: that journal has failed.
+bool Server::move(OpenFile &file, Journal &to) {
+  auto &from = *file.journal;
+  if (&from == &to || file.ended) return true;
   drainer_.flush(file, PageState::kUrgent);
-  (void)on_io([&] { return file.native->sync_to_disk(); });
-  file.journal = journal;
-  (void)note_all(file);  // whoever writes is told
-  for (auto &[id, client] : returning_) note_again(*journal, client);
-  (void)journal->await_written();
+  file.remember(sync_to_disk(file));
+  if (to.has(file.token)) (void)to.note_moved(file.token);  // it was there before, and what was noted then is older
+  (void)note_all(file, to);                                 // await_written() tells
+  for (auto &[id, client] : returning_) note_again(to, client, &file);
+  if (!to.await_written().ok()) return false;
+  file.journal = &to;
+  (void)from.note_moved(file.token);
+  moved_.notify_all();
+  return true;
+}
+
+/// Suspends the fiber until another journal has what was noted of a file in one that has failed. False: none has.
+bool Server::await_moved(OpenFile &file, const Journal &lost) {
+  if (file.durability != Durability::kReplicated) return false;
+  renew_replicated();
+  while (file.journal == &lost && !file.ended) {
+    const bool may_be_moved = open_logged().ok() && logged_->is_whole() && logged_.get() != &lost;
+    if (!may_be_moved || moved_.wait(Deadline::in(kGlance)).code() == Code::kCancelled) return false;
+  }
+  return file.journal != &lost;
 }
 
 }  // namespace staging

@@ -69,7 +69,8 @@ bool Server::mark(OpenFile &file) {
   if (file.ended || file.lost_anything()) return false;
   auto &journal = *file.journal;
   const auto since = journal.end();
-  if (!note_all(file).ok() || !bring_to_disk(file) || file.lost_anything() || file.native->is_closed()) return false;
+  if (!note_all(file, journal).ok() || !bring_to_disk(file) || file.lost_anything() || file.native->is_closed())
+    return false;
   for (auto &[id, client] : returning_)
     if (journal.knows(id)) note_again(journal, client);
   if (!journal.await_written().ok()) return false;

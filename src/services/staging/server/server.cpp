@@ -65,6 +65,7 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       replicas_(runtime_, context.budget, options_.memory_bytes),
       servers_(options_.servers_at),
       recovered_(runtime_),
+      moved_(runtime_),
       closing_changed_(runtime_),
       moves_(runtime_, {kSlow, options_.client_timeout, [this](nssi::PeerId client) { give_up(client); },
                         [this](nssi::PeerId client) { return !finishing_ && is_stopped(client); }}),
@@ -128,7 +129,10 @@ void Server::peer_lost(nssi::PeerId peer) {
   note_crowd();
   processes_.erase(peer.value);
   forget_client(peer);
-  if (replicated_.journal && peer == replicated_.peer) renew_replicated(*replicated_.journal);
+  if (replicated_.journal && peer == replicated_.peer) {
+    replicated_.is_lost = true;
+    renew_replicated();
+  }
   accounts_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;

@@ -26,6 +26,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -190,10 +191,11 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status open_logged();
   Status keep_file(const File &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
-  Status note_file(OpenFile &file);
-  Status note_all(OpenFile &file);
+  Status note_file(OpenFile &file, Journal &journal);
+  Status note_all(OpenFile &file, Journal &journal);
   void keep_client(OpenFile &file, Returning &client);
-  static void note_again(Journal &journal, Returning &client);
+  void note_again(Journal &journal, Returning &client, const OpenFile *coming = nullptr);
+  Status keep(OpenFile &file, const std::function<void(Journal &)> &note);
   Status keep_definition(OpenFile &file, const LoggedDefinition &definition);
   std::string keep_undo(OpenFile &file);
   static std::string undo_path(const std::string &folder, FileToken token);
@@ -207,6 +209,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &write, Log::Bulk bulk,
                    std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
+  Status keep_in_file(OpenFile &file, const Status &failed);
   bool bring_to_disk(OpenFile &file);
   void keep_name(OpenFile &file);
   Status keep_closed(OpenFile &file, const WritesBefore &after);
@@ -232,9 +235,10 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> unknown(FileToken token) const;
   Result<NcResult> adopt(Request &request, OpenFile &file);
   void recover();
-  Status recover_from_log();
-  Status recover_from_replica();
-  Status recover_files(Journal &journal);
+  Status recover_from_log(std::set<FileToken> &found);
+  Status recover_from_replica(std::set<FileToken> &found);
+  Status recover_files(Journal &journal, std::set<FileToken> &found);
+  static void forget_older(Journal &journal, Left &left, std::set<FileToken> &found);
   void note_left(const FileReport &file);
   void note_damage(const Left &left, const nessie::service::LogDamage &damage);
   Result<File> reopen(Journal &journal, const LeftFile &left);
@@ -267,13 +271,18 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   struct Copy {
     std::unique_ptr<Journal> journal;
     nssi::PeerId peer;
+    bool is_lost = false;  ///< the server that had it is gone
   };
   Result<Copy> open_copy(nessie::Deadline deadline, bool anew);
   Result<Copy> try_to_open_copy(const std::string &url, bool anew);
   Status open_replicated(nessie::Deadline deadline);
-  void renew_replicated(const Journal &lost);
+  bool has_copies() const { return replicated_.journal && !replicated_.is_lost && replicated_.journal->is_whole(); }
+  void renew_replicated();
+  Status renew_copy(nessie::Deadline deadline);
+  bool move_all(Journal &to);
+  bool move(OpenFile &file, Journal &to);
+  bool await_moved(OpenFile &file, const Journal &lost);
   void give_copies_up();
-  void keep_anew(OpenFile &file);
 
   // read.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args) override;
@@ -403,6 +412,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Replicas replicas_;                           ///< of others
   std::vector<std::string> servers_;            ///< where all are, as far as is known
   WaitQueue recovered_;                         ///< something has changed that recovery waits for, or it has ended
+  WaitQueue moved_;                             ///< what is noted of a file has moved to another journal, or could not
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
   nessie::service::Moves moves_;                ///< data on their way from or to a client
   nessie::service::Buffers bounces_;

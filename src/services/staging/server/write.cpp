@@ -98,7 +98,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (is_ordered && !file->is_direct) look_at_inboxes();
   drainer_.note_activity();
   const Running running(*file);
-  const FileGate::Shared shared(file->gate);
+  std::optional<FileGate::Shared> shared(std::in_place, file->gate);
   if (file->ended) return NcResult{NC_EBADID};
   const auto asked = look_at(request, *file, args);
   if (!asked.ok()) return asked.error();
@@ -124,6 +124,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   }
   if (view != nullptr) view->release_pages();
   place.reset();
+  shared.reset();
   if (file->is_kept())
     if (auto kept = await_kept(*file); !kept.ok()) return kept.error();
   const int earlier = file->take_error();
