@@ -11,6 +11,7 @@
 namespace staging {
 namespace {
 
+using testing::attribute;
 using testing::dim;
 using testing::FaultyDisk;
 using testing::Service;
@@ -24,11 +25,6 @@ constexpr auto kWatchdog = std::chrono::seconds(60);
 
 std::vector<Definition> definitions() {
   return {dim("time", NC_UNLIMITED), dim("x", kX), var("box", NC_DOUBLE, {1}), var("history", NC_DOUBLE, {0, 1})};
-}
-Definition attribute(const std::string &name, const std::string &text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {DefinitionKind::kPutAtt,     NC_GLOBAL, NC_CHAR, static_cast<std::int64_t>(text.size()), name, {}, {},
-          {bytes.begin(), bytes.end()}};
 }
 Definition fill_mode() { return {DefinitionKind::kSetFill, 0, NC_FILL, 0, {}, {}, {}, {}}; }
 

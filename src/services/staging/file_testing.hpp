@@ -31,6 +31,11 @@ inline Definition dim(const std::string &name, std::int64_t length) {
 inline Definition var(const std::string &name, int type, std::vector<std::int32_t> dims) {
   return {DefinitionKind::kDefVar, 0, type, 0, name, {}, std::move(dims), {}};
 }
+inline Definition attribute(const std::string &name, const std::string &text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {DefinitionKind::kPutAtt,     NC_GLOBAL, NC_CHAR, static_cast<std::int64_t>(text.size()), name, {}, {},
+          {bytes.begin(), bytes.end()}};
+}
 
 /// Has a file in data mode: what ending define mode was answered.
 inline HeaderResult create_file(Client &client, FileToken token, const std::string &path,

@@ -52,6 +52,18 @@ class Kept : public StagingProcess {
     ASSERT_TRUE(closed.ok()) << closed.error().message;
     EXPECT_EQ(*closed, NC_NOERR);
   }
+  /// Of a variable; all of it is in the file.
+  void put_and_close_another(Client &client, const std::string &path) {
+    constexpr FileToken kOther = 78;
+    const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+    create_file(client, kOther, path, {dim("z", kZ), dim("y", kY), dim("x", kX), var("v0", NC_DOUBLE, {0, 1, 2})});
+    Order order(client.servers());
+    const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+    EXPECT_TRUE(client.write(kOther, 0, order, {&item, 1}).ok());
+    order.know(order.end_call());
+    const auto closed = client.close(kOther, 0, Closing::kDurable, order);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+  }
   bool has_log(int index = 0) const {
     return std::filesystem::exists(folder_ + "/logs/server." + std::to_string(index));
   }
@@ -404,6 +416,25 @@ TEST_F(Kept, ItMayDieWhileNobodyHasItsCopies) {
     end(index);
     EXPECT_FALSE(has_log(index));
   }
+}
+
+/// Other servers than its home let go of a file whose definitions change, and take it up again.
+TEST_F(Kept, AFileThatIsDefinedAnewIsNotTakenForOneThatIsGone) {
+  constexpr int kServers = 2;
+  for (int index = 0; index < kServers; ++index) start_kept("logged", index, kServers);
+  const auto client = connect();
+  create(*client, file("a.nc"), 2);
+  EXPECT_TRUE(put(*client, 0).ok());
+  EndDefArgs args;
+  args.file = kToken, args.definitions = {attribute("state", "defined anew")};
+  const auto ended = client->enddef(args, false);
+  ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+  order_.emplace(kServers);
+  EXPECT_TRUE(put(*client, 1).ok());
+  ASSERT_NO_FATAL_FAILURE(put_and_close_another(*client, file("b.nc")));
+  for (int index = 0; index < kServers; ++index) restart(index);
+  close(*client);
+  expect_whole(2);
 }
 
 TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {

@@ -63,6 +63,7 @@ void Journal::remove(std::unique_ptr<Journal> journal) {
 
 Status Journal::note_file(FileToken token, const std::function<LoggedFile()> &look) {
   needed_since_.try_emplace(token, log_->end());
+  std::erase(gone_, token);  // it was detached, and is attached again
   for (;;) {
     const auto before = notes_;
     const auto status = append(Logged::kFile, look());
@@ -96,7 +97,10 @@ Status Journal::note_gone(FileToken token) {
   return note_not_needed(Logged::kGone, token);
 }
 
-Status Journal::note_moved(FileToken token) { return note_not_needed(Logged::kMoved, token); }
+Status Journal::note_moved(FileToken token) {
+  std::erase(gone_, token);
+  return note_not_needed(Logged::kMoved, token);
+}
 
 Status Journal::note_not_needed(Logged kind, FileToken token) {
   auto noted = append(kind, token);
@@ -122,6 +126,10 @@ bool Journal::has_noted(std::uint64_t client, FileToken token) const {
   const auto noted = noted_clients_.find(client);
   const auto needed = needed_since_.find(token);
   return noted != noted_clients_.end() && needed != needed_since_.end() && noted->second >= needed->second;
+}
+
+bool Journal::has(FileToken token) const {
+  return needed_since_.contains(token) || std::ranges::find(gone_, token) != gone_.end();
 }
 
 Lsn Journal::needed() const {

@@ -85,7 +85,7 @@ class Journal {
   /// All of the file is where it belongs: what is here of it is not needed any more. Suspends the fiber until that has
   /// been written.
   nessie::Status note_gone(FileToken token);
-  /// The same, as another journal has it.
+  /// The same, as another journal has it. Here it is not gone either.
   nessie::Status note_moved(FileToken token);
 
   // --- its room -----------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ class Journal {
   bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
   /// Suspends the fiber until nothing is on its way.
   nessie::Status flush() { return log_->flush(); }
-  /// Whether it holds something of the file that is needed.
-  bool has(FileToken token) const { return needed_since_.contains(token); }
+  /// Whether it holds something of the file that is needed, or says that it is gone.
+  bool has(FileToken token) const;
   /// Whether it holds nothing that is needed.
   bool is_empty() const { return needed_since_.empty(); }
   /// Whether it could note all that it was to.

@@ -54,11 +54,13 @@ Result<Journal *> Server::journal_of(OpenFile &file) {
 
 Status Server::open_logged() {
   if (logged_) return {};
+  const FileGate::Alone alone(opening_logged_);
+  if (logged_) return {};
   nessie::service::DiskStoreOptions store{.directory = options_.log_path};
   store.segment_bytes = std::min(store.segment_bytes, options_.log_bytes / kSegmentsOfLog);
   auto opened = Journal::open(runtime_, budget_, store, {.crowded_bytes = options_.log_bytes});
   if (!opened.ok()) return opened.error();
-  if (!logged_) logged_ = *std::move(opened);
+  logged_ = *std::move(opened);
   return {};
 }
 
@@ -95,6 +97,9 @@ Status Server::keep_file(const File &file, const OpenArgs &args, bool is_created
 Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
   const auto journal = journal_of(file);
   if (!journal.ok()) return journal.error();
+  gone_.erase(file.token);
+  for (auto *other : {logged_.get(), replicated_.journal.get()})
+    if (other != nullptr && other != *journal && other->has(file.token)) (void)other->note_moved(file.token);
   file.journal = *journal;
   auto &logged = file.logged;
   logged.file = file.token, logged.path = file.path, logged.is_created = is_created, logged.mode = args.omode;

@@ -42,7 +42,7 @@ class Gathering {
       case Logged::kGone: return with<FileToken>(record, [&](FileToken token) { end(token); });
       case Logged::kClient: return with<LoggedClient>(record, [&](const auto &one) { add(one); });
       case Logged::kPart: return add_part(record);
-      case Logged::kMoved: return with<FileToken>(record, [&](FileToken token) { left_.files.erase(token); });
+      case Logged::kMoved: return with<FileToken>(record, [&](FileToken token) { forget(token); });
       case Logged::kFill: return with<FileToken>(record, [&](FileToken token) { filled(token, record.at.begin); });
     }
     return Error{Code::kUnsupported, fmt::format("the log has a record of kind {}, of a later version", record.kind)};
@@ -132,6 +132,10 @@ class Gathering {
   void end(FileToken token) {
     left_.files.erase(token);
     left_.gone.insert(token);
+  }
+  void forget(FileToken token) {
+    left_.files.erase(token);
+    left_.gone.erase(token);
   }
 
   struct Parts {

@@ -102,9 +102,11 @@ Result<Server::Copy> Server::try_to_open_copy(const std::string &url, bool anew)
 
 Status Server::open_replicated(Deadline deadline) {
   if (replicated_.journal) return {};
+  const FileGate::Alone alone(opening_replicated_);
+  if (replicated_.journal) return {};
   auto opened = open_copy(deadline, false);
   if (!opened.ok()) return opened.error();
-  if (!replicated_.journal) replicated_ = *std::move(opened);
+  replicated_ = *std::move(opened);
   return {};
 }
 

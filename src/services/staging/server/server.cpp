@@ -60,6 +60,8 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       budget_(context.budget),
       io_(context.main_thread),
       end_process_(context.end_process),
+      opening_logged_(runtime_),
+      opening_replicated_(runtime_),
       drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_, options_.drain),
       loader_(runtime_, io_, drainer_, statistics_),
       replicas_(runtime_, context.budget, options_.memory_bytes),

@@ -388,6 +388,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Journal> logged_;                 ///< null: nothing has had to be kept there yet
   Copy replicated_;                                 ///< the same
+  FileGate opening_logged_, opening_replicated_;    ///< who opens one
   std::vector<std::unique_ptr<Journal>> former_;    ///< with servers that are gone
   std::map<std::uint64_t, Returning> returning_;    ///< by client
   std::map<std::uint64_t, std::uint64_t> clients_;  ///< by peer
