@@ -14,6 +14,7 @@ SWEEP = os.environ.get("NESSIE_TEST_SWEEP") == "1"
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "durability", "program.c")
 PAUSE_MS = 30
 REST_S = 0.3        # until another server has a copy again
+SAFE_S = 0.25       # until what another server had a copy of is in the files
 MOST_KILLED = 5     # a server that dies more often is not started again
 SETUPS = [("logged", 1), ("logged", 2), ("replicated", 2), ("durable", 1), ("durable", 2)]
 
@@ -42,7 +43,10 @@ class Killer(threading.Thread):
             self.is_over.wait(REST_S)
             after = self.listening()
             if after and {each.pid for each in before} == {each.pid for each in after}:
-                self.kill(self.random.choice(after).pid)
+                self.kill_some(after)
+
+    def kill_some(self, servers):
+        self.kill(self.random.choice(servers).pid)
 
     def kill(self, pid):
         try:
@@ -60,6 +64,17 @@ class Killer(threading.Thread):
         self.join()
 
 
+class KillerOfNeighbours(Killer):
+    """Kills a server, and soon after it the one of which that had copies."""
+
+    def kill_some(self, servers):
+        by_index = {int(each.words[each.words.index("--index") + 1]): each.pid for each in servers}
+        first = self.random.randrange(len(by_index))
+        self.kill(by_index[first])
+        self.is_over.wait(SAFE_S)
+        self.kill(by_index[(first - 1) % len(by_index)])
+
+
 class Durability(ProcessTestCase):
     def setUp(self):
         super().setUp()
@@ -75,12 +90,12 @@ class Durability(ProcessTestCase):
         code, out, err = self.run_command(self.command("native", steps, pause_ms=0))
         self.assertEqual(code, 0, out + err)
 
-    def run_with_a_killer(self, durability, servers, steps, seed, **env):
+    def run_with_a_killer(self, durability, servers, steps, seed, killer_of=Killer):
         folder = f"{durability}.{servers}.{seed}"
         os.mkdir(self.path(folder))
         options = ["--durability", durability, "--servers", str(servers), "--log", self.path("logs")]
-        job = self.start_nessie_run(self.command(folder, steps), options, env=env)
-        with Killer(job, seed) as killer:
+        job = self.start_nessie_run(self.command(folder, steps), options)
+        with killer_of(job, seed) as killer:
             code, out, err = job.finish(deadline_s=60)
         said = f"{folder}: {killer.killed} killed\n{out}{err}"
         self.assertEqual(code, 0, said)
@@ -107,6 +122,14 @@ class Durability(ProcessTestCase):
     @unittest.skipUnless(SWEEP, "runs in ./dev test-all")
     def test_of_a_program_whose_servers_are_killed_many_times(self):
         self.check(steps=20, seeds=range(2, 12))
+
+    @unittest.skipUnless(SWEEP, "runs in ./dev test-all")
+    def test_of_a_program_of_whose_servers_two_are_killed(self):
+        """Soon after each other; the third one has copies of what the first one had."""
+        self.run_natively(steps=20)
+        for seed in range(10):
+            with self.subTest(seed=seed):
+                self.run_with_a_killer("replicated", 3, 20, seed, KillerOfNeighbours)
 
 
 if __name__ == "__main__":
