@@ -64,11 +64,12 @@ void Journal::remove(std::unique_ptr<Journal> journal) {
 Status Journal::note_file(FileToken token, const std::function<LoggedFile()> &look) {
   needed_since_.try_emplace(token, log_->end());
   std::erase(gone_, token);  // it was detached, and is attached again
-  for (;;) {
-    const auto before = notes_;
-    const auto status = append(Logged::kFile, look());
-    if (!status.ok() || notes_ == before + 1) return status;
-  }
+  return append_latest(Logged::kFile, look);
+}
+
+Status Journal::note_client(std::uint64_t client, const std::function<LoggedClient()> &look) {
+  noted_clients_[client] = end();
+  return append_latest(Logged::kClient, look);
 }
 
 void Journal::need_since(FileToken token, Lsn since) {
@@ -118,7 +119,7 @@ void Journal::note_gone_again() {
   if (gone_.empty() || since - gone_since_ < std::min(kGoneSpan, limits_.crowded_bytes / kShareOfGone)) return;
   const auto tokens = gone_;
   for (const auto token : tokens)
-    if (!append(Logged::kGone, token).ok()) return;
+    if (is_gone(token) && !append(Logged::kStillGone, token).ok()) return;
   if (await_written().ok()) gone_since_ = std::max(gone_since_, since);
 }
 
@@ -128,9 +129,9 @@ bool Journal::has_noted(std::uint64_t client, FileToken token) const {
   return noted != noted_clients_.end() && needed != needed_since_.end() && noted->second >= needed->second;
 }
 
-bool Journal::has(FileToken token) const {
-  return needed_since_.contains(token) || std::ranges::find(gone_, token) != gone_.end();
-}
+bool Journal::has(FileToken token) const { return needed_since_.contains(token) || is_gone(token); }
+
+bool Journal::is_gone(FileToken token) const { return std::ranges::find(gone_, token) != gone_.end(); }
 
 Lsn Journal::needed() const {
   auto needed = gone_.empty() ? log_->end() : gone_since_;

@@ -60,10 +60,8 @@ class Journal {
   // --- what is to be kept. In the log on return, and on its way; see await_written(). Errors as Log::append(). -------
   /// A file as it is when `look` is called, which is called again if something else is noted meanwhile.
   nessie::Status note_file(FileToken token, const std::function<LoggedFile()> &look);
-  nessie::Status note(const LoggedClient &client) {
-    noted_clients_[client.client] = end();
-    return append(Logged::kClient, client);
-  }
+  /// The same of a client.
+  nessie::Status note_client(std::uint64_t client, const std::function<LoggedClient()> &look);
   nessie::Status note(const LoggedDefinition &definition) { return append(Logged::kDefinition, definition); }
   nessie::Status note(const LoggedDefined &defined) { return append(Logged::kDefined, defined); }
   /// What was noted of the file before is in it, on the disk.
@@ -129,11 +127,13 @@ class Journal {
   Journal(nssi::Runtime &runtime, std::unique_ptr<Log> log, const JournalLimits &limits)
       : log_(std::move(log)), limits_(limits), released_(runtime) {}
   template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
+  template <class Look> nessie::Status append_latest(Logged kind, const Look &look);
   static constexpr std::size_t kMostHead = 32 << 10;  ///< of one record
   nessie::Status append_parts(Logged kind, std::span<const std::byte> head);
   nessie::Status replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor);
   nessie::Status note_not_needed(Logged kind, FileToken token);
   void note_gone_again();
+  bool is_gone(FileToken token) const;
   std::uint64_t taken_bytes() const;
 
   std::unique_ptr<Log> log_;
@@ -168,6 +168,15 @@ template <class T> nessie::Status Journal::append(Logged kind, const T &what, st
   auto at = log_->append(static_cast<std::uint16_t>(kind), head, {&data, 1});
   ++notes_;
   return at.ok() ? nessie::Status() : at.error();
+}
+
+/// What something is when its record comes behind the others, which may take a while.
+template <class Look> nessie::Status Journal::append_latest(Logged kind, const Look &look) {
+  for (;;) {
+    const auto before = notes_;
+    const auto status = append(kind, look());
+    if (!status.ok() || notes_ == before + 1) return status;
+  }
 }
 
 }  // namespace staging

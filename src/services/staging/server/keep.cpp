@@ -71,13 +71,14 @@ std::uint64_t Server::client_of(nssi::PeerId caller) const {
 
 /// Who has left, or died, does not come again.
 void Server::forget_client(nssi::PeerId peer) {
-  const auto known = returning_.find(client_of(peer));
+  const auto id = client_of(peer);
+  const auto known = returning_.find(id);
   clients_.erase(peer.value);
   if (known == returning_.end() || is_recovering_) return;
   known->second.who.pid = -1;
   for (auto *journal : {logged_.get(), replicated_.journal.get()})
-    if (journal != nullptr && journal->forgets(known->first)) (void)journal->note(known->second.who);
-  returning_.erase(known);
+    if (journal != nullptr && journal->forgets(known->first)) note_again(*journal, id);
+  returning_.erase(id);
 }
 
 /// Null: it is none that would come again.
@@ -134,20 +135,34 @@ Status Server::note_all(OpenFile &file, Journal &journal) {
 }
 
 void Server::keep_client(OpenFile &file, Returning &client) {
-  if (!file.journal->has_noted(client.who.client, file.token)) note_again(*file.journal, client);
+  if (!file.journal->has_noted(client.who.client, file.token)) note_again(*file.journal, client.who.client);
 }
 
 /// What was done to a file is told by the journal that has the file, or is about to: it is there before this is.
-void Server::note_again(Journal &journal, Returning &client, const OpenFile *coming) {
-  auto &who = client.who;
-  who.answered = client.done.answered();
-  who.done.clear();
-  for (const auto &[number, token] : client.done.later()) {
-    auto file = find(token);
-    if (!file) file = find_closing(token);
-    if (!file || file.get() == coming || file->journal == &journal) who.done.push_back(number);
-  }
-  (void)journal.note(who);  // await_kept() tells
+void Server::note_again(Journal &journal, std::uint64_t id, const OpenFile *coming) {
+  LoggedClient who;
+  const auto look = [&] {
+    const auto found = returning_.find(id);
+    if (found == returning_.end()) return who;  // it has left since
+    const auto &done = found->second.done;
+    who = found->second.who;
+    who.answered = done.answered();
+    who.done.clear();
+    for (const auto &[number, token] : done.later()) {
+      auto file = find(token);
+      if (!file) file = find_closing(token);
+      if (!file || file.get() == coming || file->journal == &journal) who.done.push_back(number);
+    }
+    return who;
+  };
+  if (returning_.contains(id)) (void)journal.note_client(id, look);  // await_kept() tells
+}
+
+void Server::note_clients(Journal &journal, const OpenFile *coming) {
+  std::vector<std::uint64_t> ids;
+  for (const auto &[id, client] : returning_)
+    if (coming != nullptr || journal.knows(id)) ids.push_back(id);
+  for (const auto id : ids) note_again(journal, id, coming);
 }
 
 /// Of a file that the caller has alone: `note`, which may be called twice, notes something of it, and the fiber is

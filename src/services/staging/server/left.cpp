@@ -43,6 +43,7 @@ class Gathering {
       case Logged::kClient: return with<LoggedClient>(record, [&](const auto &one) { add(one); });
       case Logged::kPart: return add_part(record);
       case Logged::kMoved: return with<FileToken>(record, [&](FileToken token) { forget(token); });
+      case Logged::kStillGone: return with<FileToken>(record, [&](FileToken token) { note_gone(token); });
       case Logged::kFill: return with<FileToken>(record, [&](FileToken token) { filled(token, record.at.begin); });
     }
     return Error{Code::kUnsupported, fmt::format("the log has a record of kind {}, of a later version", record.kind)};
@@ -132,6 +133,9 @@ class Gathering {
   void end(FileToken token) {
     left_.files.erase(token);
     left_.gone.insert(token);
+  }
+  void note_gone(FileToken token) {
+    if (find(token) == nullptr) left_.gone.insert(token);  // otherwise it was attached again meanwhile
   }
   void forget(FileToken token) {
     left_.files.erase(token);

@@ -30,6 +30,7 @@ enum class Logged : std::uint16_t {
   kClient,      ///< LoggedClient
   kPart,        ///< LoggedPart, and some of the head of a record that is too long for one
   kMoved,       ///< FileToken: what was noted of it before is not needed here, as another journal has it
+  kStillGone,   ///< FileToken: kGone has been said of it before, and may have been released
 };
 
 /// Three numbers of XDR's, each an unsigned hyper.

@@ -181,7 +181,7 @@ bool Server::move(OpenFile &file, Journal &to) {
   file.remember(sync_to_disk(file));
   if (to.has(file.token)) (void)to.note_moved(file.token);  // it was there before, and what was noted then is older
   (void)note_all(file, to);                                 // await_written() tells
-  for (auto &[id, client] : returning_) note_again(to, client, &file);
+  note_clients(to, &file);
   if (!to.await_written().ok()) return false;
   file.journal = &to;
   (void)from.note_moved(file.token);

@@ -71,8 +71,7 @@ bool Server::mark(OpenFile &file) {
   const auto since = journal.end();
   if (!note_all(file, journal).ok() || !bring_to_disk(file) || file.lost_anything() || file.native->is_closed())
     return false;
-  for (auto &[id, client] : returning_)
-    if (journal.knows(id)) note_again(journal, client);
+  note_clients(journal);
   if (!journal.await_written().ok()) return false;
   journal.need_since(file.token, since);
   return true;

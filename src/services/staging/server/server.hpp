@@ -194,7 +194,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status note_file(OpenFile &file, Journal &journal);
   Status note_all(OpenFile &file, Journal &journal);
   void keep_client(OpenFile &file, Returning &client);
-  void note_again(Journal &journal, Returning &client, const OpenFile *coming = nullptr);
+  void note_again(Journal &journal, std::uint64_t id, const OpenFile *coming = nullptr);
+  void note_clients(Journal &journal, const OpenFile *coming = nullptr);
   Status keep(OpenFile &file, const std::function<void(Journal &)> &note);
   Status keep_definition(OpenFile &file, const LoggedDefinition &definition);
   std::string keep_undo(OpenFile &file);
