@@ -52,6 +52,13 @@ class Kept : public StagingProcess {
     ASSERT_TRUE(closed.ok()) << closed.error().message;
     EXPECT_EQ(*closed, NC_NOERR);
   }
+  void define_anew(Client &client) {
+    EndDefArgs args;
+    args.file = kToken, args.definitions = {attribute("state", "defined anew")};
+    const auto ended = client.enddef(args, false);
+    ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+    order_.emplace(client.servers());
+  }
   /// Of a variable; all of it is in the file.
   void put_and_close_another(Client &client, const std::string &path) {
     constexpr FileToken kOther = 78;
@@ -425,16 +432,27 @@ TEST_F(Kept, AFileThatIsDefinedAnewIsNotTakenForOneThatIsGone) {
   const auto client = connect();
   create(*client, file("a.nc"), 2);
   EXPECT_TRUE(put(*client, 0).ok());
-  EndDefArgs args;
-  args.file = kToken, args.definitions = {attribute("state", "defined anew")};
-  const auto ended = client->enddef(args, false);
-  ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
-  order_.emplace(kServers);
+  ASSERT_NO_FATAL_FAILURE(define_anew(*client));
   EXPECT_TRUE(put(*client, 1).ok());
   ASSERT_NO_FATAL_FAILURE(put_and_close_another(*client, file("b.nc")));
   for (int index = 0; index < kServers; ++index) restart(index);
   close(*client);
   expect_whole(2);
+}
+
+/// A copy of what may be moved is where a log would be, which may be needed later.
+TEST_F(Kept, WhatIsKeptOfAFileThatIsDefinedAnewIsTheUsersAlone) {
+  for (int index = 0; index < 2; ++index) start_kept("replicated", index, 2);
+  const auto client = connect();
+  create(*client, file("a.nc"), 1);
+  ASSERT_NO_FATAL_FAILURE(define_anew(*client));
+  EXPECT_TRUE(has_log(0) != has_log(1)) << "the file's home has a folder";
+  for (int index = 0; index < 2; ++index) {
+    if (!has_log(index)) continue;
+    const auto status = std::filesystem::status(folder_ + "/logs/server." + std::to_string(index));
+    EXPECT_EQ(status.permissions(), std::filesystem::perms::owner_all);
+  }
+  close(*client);
 }
 
 TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {

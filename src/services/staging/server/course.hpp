@@ -29,7 +29,7 @@ struct PagePlace {
   std::int32_t varid = 0;
   std::int64_t index = 0;
   std::uint64_t number = 0;
-  auto operator<=>(const PagePlace &) const = default;
+  auto operator<=>(const PagePlace &) const = default;  // NOLINT(modernize-use-nullptr): of what the compiler makes
   bool is_same(const PagePlace &other) const { return varid == other.varid && index == other.index; }
 };
 

@@ -174,7 +174,7 @@ template <class T> nessie::Status Journal::append(Logged kind, const T &what, st
 template <class Look> nessie::Status Journal::append_latest(Logged kind, const Look &look) {
   for (;;) {
     const auto before = notes_;
-    const auto status = append(kind, look());
+    auto status = append(kind, look());
     if (!status.ok() || notes_ == before + 1) return status;
   }
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <pnetcdf.h>
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <filesystem>
 
@@ -189,7 +190,8 @@ Status Server::keep_definition(OpenFile &file, const LoggedDefinition &definitio
 std::string Server::keep_undo(OpenFile &file) {
   if (!file.is_kept() || !file.defined || !may_be_kept()) return {};
   std::error_code ignored;
-  std::filesystem::create_directories(options_.log_path, ignored);
+  std::filesystem::create_directories(std::filesystem::path(options_.log_path).parent_path(), ignored);
+  (void)::mkdir(options_.log_path.c_str(), 0700);  // as a log makes it
   auto undo = undo_path(options_.log_path, file.token);
   if (on_io([&] { return file.native->save_to(undo); }) == NC_NOERR) return undo;
   nessie::log::warning(

@@ -134,7 +134,7 @@ Status Server::recover_files(Journal &journal, std::set<FileToken> &found) {
     if (auto opened = reopen(journal, file); !opened.ok())
       unopened[token] = {file.file.path, NC_EFILE, opened.error().message};
   for (const auto &damage : left->damage) note_damage(*left, damage);
-  const auto replayed = replay(journal, *left, unopened);
+  auto replayed = replay(journal, *left, unopened);
   for (const auto &[token, file] : unopened) note_left(file);
   if (!replayed.ok()) return replayed;
   for (const auto &[token, file] : left->files) {
