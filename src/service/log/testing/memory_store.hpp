@@ -50,7 +50,7 @@ struct MemoryDisk {
                   std::span<const std::byte> bytes) {
     auto &segment = into[at / segment_bytes];
     segment.resize(segment_bytes);
-    std::memcpy(segment.data() + at % segment_bytes, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, segment.begin() + static_cast<std::ptrdiff_t>(at % segment_bytes));
   }
 
   /// What is there after a power failure now: of what was not synced, each write whole, or not at all, or some of its
