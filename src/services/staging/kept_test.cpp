@@ -455,6 +455,29 @@ TEST_F(Kept, WhatIsKeptOfAFileThatIsDefinedAnewIsTheUsersAlone) {
   close(*client);
 }
 
+/// It has nothing by which it would know of the file, and is asked to attach it as soon as it listens.
+TEST_F(Kept, ItMayDieBeforeItAttachesAFileThatItHolds) {
+  constexpr int kFiles = 12;
+  for (int index = 0; index < 2; ++index) start_kept("replicated", index, 2);
+  for (int i = 0; i < kFiles; ++i) {
+    const auto client = connect();
+    const auto token = static_cast<FileToken>(100 + i);
+    const auto path = file(std::to_string(i) + ".nc");
+    const auto created = client->create({token, path, NC_CLOBBER, {}, {}, 1}, program_file(path).get());
+    ASSERT_TRUE(created.ok() && *created == NC_NOERR);
+    restart(i % 2);
+    (void)daemons_[static_cast<std::size_t>(i % 2)]->url();
+    std::this_thread::sleep_for(std::chrono::milliseconds(i));  // it is found to be back at any moment
+    EndDefArgs args;
+    args.file = token, args.definitions = {dim("x", kX), var("v0", NC_DOUBLE, {0})};
+    const auto ended = client->enddef(args, true);
+    ASSERT_TRUE(ended.ok()) << ended.error().message;
+    EXPECT_EQ(ended->nc_error, NC_NOERR);
+    const auto closed = client->close(token, 0, Closing::kDurable, Order(2));
+    EXPECT_TRUE(closed.ok() && *closed == NC_NOERR);
+  }
+}
+
 TEST_F(Kept, ItMayDieThoughAnotherFileIsNotDefinedYet) {
   memory_ = "8M";
   start_kept("replicated", 0, 2);

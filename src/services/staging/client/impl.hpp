@@ -138,14 +138,22 @@ struct Client::Impl {
   template <class T, class Args>
   Asked<T> start_with(int descriptor, int server, nssi::Future<T> (Stub::*op)(const Args &, const nssi::CallOptions &),
                       Args args) {
-    return start<T>(server, [=, this]() mutable {
+    return start<T>(server, asking_with(descriptor, server, op, std::move(args)));
+  }
+  template <class T, class Args>
+  std::function<nssi::Future<T>()> asking_with(int descriptor, int server,
+                                               nssi::Future<T> (Stub::*op)(const Args &, const nssi::CallOptions &),
+                                               Args args) {
+    return [=, this]() mutable {
       auto handle = hand_over(server, descriptor);
       if (!handle.ok()) return nssi::Future<T>(handle.error());
       args.handle = *handle;
       return (at(server).stub.*op)(args, kPatient);
-    });
+    };
   }
+  /// A server that is about to be back is to know first what this process has open there.
   template <class T> Asked<T> start(int server, std::function<nssi::Future<T>()> ask) {
+    while (at(server).is_returning) changed.wait(mutex);
     auto answer = ask();
     return {std::move(answer), std::move(ask), at(server).peer};
   }

@@ -101,8 +101,8 @@ Status Client::Impl::give_again(int index) {
   for (const auto token : tokens) {
     const auto file = opened.find(token);
     if (file == opened.end()) continue;
-    auto held = start_with(file->second.file.get(), index, &Stub::hold_async, file->second.args);
-    if (auto answer = answer_of(held.answer, index, Deadline::never()); !answer.ok()) return answer.error();
+    auto held = asking_with(file->second.file.get(), index, &Stub::hold_async, file->second.args)();
+    if (auto answer = answer_of(held, index, Deadline::never()); !answer.ok()) return answer.error();
   }
   return {};
 }
