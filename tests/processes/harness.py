@@ -54,14 +54,14 @@ def read_file(path):
 
 
 def wait_until(condition, what, deadline_s=DEADLINE_S):
-    """Polls `condition` until it returns something true, and returns that."""
+    """Polls `condition` until it returns something true, and returns that. `what`: for people, or what tells it in the end."""
     end = time.monotonic() + deadline_s
     while time.monotonic() < end:
         found = condition()
         if found:
             return found
         time.sleep(0.01)
-    raise AssertionError(f"waited {deadline_s} s for: {what}")
+    raise AssertionError(f"waited {deadline_s} s for: {what() if callable(what) else what}")
 
 
 class Process:

@@ -149,7 +149,7 @@ class Cluster:
         def known():
             job = self.job(number)
             return job if job["JobState"] in states else None
-        return wait_until(known, f"job {number} to be {' or '.join(states)}: {self.job(number)}", deadline_s)
+        return wait_until(known, lambda: f"job {number} to be {' or '.join(states)}: {self.job(number)}", deadline_s)
 
     def kill_slurmd(self, name):
         """The daemon only: the processes of its jobs go on."""

@@ -128,16 +128,18 @@ class Ring final : public FileIo::Backend {
       auto *operation = static_cast<FileOperation *>(::io_uring_cqe_get_data(result));
       const long outcome = result->res;
       ::io_uring_cqe_seen(&ring_, result);
-      if (operation != nullptr) take(std::move(operation->held), outcome);
+      if (operation != nullptr) take(*operation, outcome);
     }
   }
-  void take(std::shared_ptr<FileOperation> operation, long outcome) {
+  void take(FileOperation &operation, long outcome) {
+    std::shared_ptr<FileOperation> held;
     {
       std::unique_lock lock(mutex_);
+      held = std::move(operation.held);
       ++free_;
       put_waiting(lock, kReapersPatience);
     }
-    operation->finish(outcome);
+    held->finish(outcome);
   }
 
   io_uring ring_;
