@@ -3,6 +3,7 @@
 #include <services/staging/process_testing.hpp>
 
 #include <atomic>
+#include <functional>
 #include <random>
 
 namespace staging::testing {
@@ -46,6 +47,16 @@ class Kept : public StagingProcess {
   void close_early(Client &client) {
     const auto closed = client.close(kToken, 0, Closing::kEarly, *order_);
     ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+  }
+  /// A program closes its file, and ends; its server is killed. `meanwhile` is called while the file is open.
+  void leave_closed(
+      int variables, const std::function<void()> &meanwhile = [] {}) {
+    const auto client = connect();
+    create(*client, file("a.nc"), variables);
+    for (int v = 0; v < variables; ++v) EXPECT_TRUE(put(*client, v).ok());
+    meanwhile();
+    ASSERT_NO_FATAL_FAILURE(close_early(*client));
+    kill();
   }
   void close(Client &client) {
     const auto closed = client.close(kToken, 0, Closing::kDurable, *order_);
@@ -118,13 +129,7 @@ TEST_P(KeptAs, AServerThatDiesBeforeItIsAskedForTheFirstTimeIsNotNoticed) {
 
 TEST_F(Kept, WhatWasClosedIsFinishedWithoutItsProgram) {
   start_kept("logged");
-  {
-    const auto client = connect();
-    create(*client, file("a.nc"), 3);
-    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
-    ASSERT_NO_FATAL_FAILURE(close_early(*client));
-    kill();
-  }
+  ASSERT_NO_FATAL_FAILURE(leave_closed(3));
   bring_back(0, "");
   const auto other = connect();
   ASSERT_NE(other, nullptr);
@@ -165,14 +170,7 @@ TEST_F(Kept, AFileThatWasRenamedIsGivenOnceMore) {
 
 TEST_F(Kept, AFileThatWasRenamedWhileItWasOpen_IsFinishedWithoutItsProgram) {
   start_kept("logged");
-  {
-    const auto client = connect();
-    create(*client, file("a.nc"), 3);
-    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
-    std::filesystem::rename(path_, file("b.nc"));
-    ASSERT_NO_FATAL_FAILURE(close_early(*client));
-    kill();
-  }
+  ASSERT_NO_FATAL_FAILURE(leave_closed(3, [&] { std::filesystem::rename(path_, file("b.nc")); }));
   bring_back(0, "");
   end();
   path_ = file("b.nc");
@@ -182,13 +180,7 @@ TEST_F(Kept, AFileThatWasRenamedWhileItWasOpen_IsFinishedWithoutItsProgram) {
 
 TEST_F(Kept, AFileThatWasRenamedWhenItWasClosed_IsFinished) {
   start_kept("logged");
-  {
-    const auto client = connect();
-    create(*client, file("a.nc"), 3);
-    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
-    ASSERT_NO_FATAL_FAILURE(close_early(*client));
-    kill();
-  }
+  ASSERT_NO_FATAL_FAILURE(leave_closed(3));
   std::filesystem::rename(path_, file("b.nc"));
   bring_back(0, "");
   end();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/native_file.hpp>
 
-#include <services/staging/server/header_records.hpp>
-
 #include <fmt/format.h>
 #include <mpi.h>
 #include <pnetcdf.h>
