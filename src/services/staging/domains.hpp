@@ -2,7 +2,7 @@
 // How variables are divided among the servers: clients ask by it, and a server knows what it will be asked for.
 #pragma once
 
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 
 #include <cstddef>
 #include <cstdint>

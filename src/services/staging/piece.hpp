@@ -4,28 +4,30 @@
 
 #include <staging.hpp>
 
-#include <boost/container/small_vector.hpp>
+#include <service/index_space.hpp>
 
-#include <cstdint>
-#include <functional>
-#include <numeric>
+#include <string>
 
 namespace staging {
 
 /// The numbers of the operations.
 namespace Op = STAGING::CURRENT;
 
-using Extents = boost::container::small_vector<std::int64_t, 6>;
+using nessie::service::Box;
+using nessie::service::Extents;
+using nessie::service::Interval;  // of element numbers
+using nessie::service::IntervalSet;
+/// Its elements travel in the variable's external type, in host byte order; where it lies, in a PieceList.
+using nessie::service::Piece;
+using nessie::service::Rows;
+using nessie::service::RunCursor;
+using nessie::service::SliceCursor;
+using nessie::service::VariableLayout;
 
-/// Its elements travel in C order, in the variable's external type, in host byte order; where it lies, in a PieceList.
-struct Piece {
-  std::int32_t varid = 0;
-  Extents start, count;
-  Extents stride;  ///< empty: all ones
-  std::int64_t step(std::size_t dim) const { return stride.empty() ? 1 : stride[dim]; }
-  std::int64_t elements() const {
-    return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
-  }
+/// A variable as the server knows it.
+struct Variable : VariableLayout {
+  std::string name;
+  int type = 0;  ///< nc_type
 };
 
 }  // namespace staging

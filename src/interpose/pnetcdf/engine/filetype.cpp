@@ -16,7 +16,7 @@
 #include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 
 #include <algorithm>
 #include <climits>

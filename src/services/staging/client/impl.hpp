@@ -7,8 +7,8 @@
 // who needs a message that another thread has taken waits for `changed`.
 #pragma once
 
+#include <service/copy_buffers.hpp>
 #include <services/staging/client/client.hpp>
-#include <services/staging/client/copy_buffers.hpp>
 
 #include <base/random.hpp>
 #include <staging_rpc.hpp>
@@ -269,7 +269,7 @@ struct Client::Impl {
   bool is_crowded = false;  ///< there is no core for the servers of this node but those that the program uses
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;  ///< by rank 0
-  std::unique_ptr<CopyBuffers> copy_buffers;
+  std::unique_ptr<nessie::service::CopyBuffers> copy_buffers;
   std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
   std::vector<Message *> awaited;                 ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;

@@ -6,7 +6,7 @@
 // change in place. Whoever reads trusts nothing of it.
 #pragma once
 
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 
 #include <nessie/result.hpp>
 

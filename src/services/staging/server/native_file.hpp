@@ -4,7 +4,7 @@
 #pragma once
 
 #include <services/staging/handle.hpp>
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 
 #include <base/fd.hpp>
 

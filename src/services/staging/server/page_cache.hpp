@@ -14,7 +14,7 @@
 // (page_sum.cpp).
 #pragma once
 
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 #include <services/staging/server/page_memory.hpp>
 
 #include <functional>

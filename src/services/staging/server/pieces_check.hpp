@@ -2,7 +2,7 @@
 // What a client says of a transfer is looked at here, as a whole, before anything is done with it.
 #pragma once
 
-#include <services/staging/index_space.hpp>
+#include <services/staging/piece.hpp>
 #include <services/staging/piece_list.hpp>
 
 #include <nessie/result.hpp>

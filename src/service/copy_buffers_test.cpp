@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/client/copy_buffers.hpp>
+#include <service/copy_buffers.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace staging {
+namespace nessie::service {
 namespace {
 
 constexpr std::size_t kSmall = 256 << 10, kLimit = 16 * kSmall;
@@ -127,4 +127,4 @@ TEST_F(CopyBuffersTest, MoreThanTheSystemHasIsAnErrorOnlyIfNothingCanBeGivenBack
 }
 
 }  // namespace
-}  // namespace staging
+}  // namespace nessie::service

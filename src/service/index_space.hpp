@@ -3,17 +3,32 @@
 // records), and the ways between pieces (start, count, stride), runs of consecutive elements, and boxes.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <service/interval_set.hpp>
-#include <services/staging/piece.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace staging {
+namespace nessie::service {
+
+using Extents = boost::container::small_vector<std::int64_t, 6>;
+
+/// A part of a variable. Its elements lie in C order.
+struct Piece {
+  std::int32_t varid = 0;
+  Extents start, count;
+  Extents stride;  ///< empty: all ones
+  std::int64_t step(std::size_t dim) const { return stride.empty() ? 1 : stride[dim]; }
+  std::int64_t elements() const {
+    return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
+  }
+};
 
 /// The shape of a variable: where its elements are.
 struct VariableLayout {
@@ -31,18 +46,9 @@ struct VariableLayout {
   }
 };
 
-/// A variable as the server knows it.
-struct Variable : VariableLayout {
-  std::string name;
-  int type = 0;  ///< nc_type
-};
-
 /// Elements that `piece` selects; nothing if the piece does not lie within the variable (a record variable has no last
 /// record), or its numbers overflow. What comes from a client passes here before it is used.
 std::optional<std::int64_t> checked_elements(const VariableLayout &variable, const Piece &piece);
-
-using nessie::service::Interval;  // of element numbers
-using nessie::service::IntervalSet;
 
 /// Runs of equal length at equal distances.
 struct Rows {
@@ -127,4 +133,4 @@ class SliceCursor {
   bool done_ = false;
 };
 
-}  // namespace staging
+}  // namespace nessie::service

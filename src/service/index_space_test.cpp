@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/index_space.hpp>
+#include <service/index_space.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <random>
 #include <set>
 
-namespace staging {
+namespace nessie::service {
 namespace {
 
 using Elements = std::vector<std::int64_t>;
 
 /// Element numbers of a piece in the order of its data, the slow and obvious way.
-Elements elements_of(const Variable &variable, const Piece &piece) {
+Elements elements_of(const VariableLayout &variable, const Piece &piece) {
   Elements numbers;
   std::int64_t total = 1;
   for (auto n : piece.count) total *= n;
@@ -36,14 +36,14 @@ class IndexSpace : public testing::Test {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
 
-  Variable any_variable() {
-    Variable variable;
+  VariableLayout any_variable() {
+    VariableLayout variable;
     const auto dims = pick(0, 4);
     for (std::int64_t d = 0; d < dims; ++d) variable.shape.push_back(pick(1, 7));
     return variable;
   }
 
-  Piece any_piece(const Variable &variable) {
+  Piece any_piece(const VariableLayout &variable) {
     Piece piece;
     const bool strided = pick(0, 2) == 0;
     for (auto size : variable.shape) {
@@ -115,7 +115,7 @@ TEST_F(IndexSpace, WhatSeveralPiecesCoverIsCountedOnce) {
 }
 
 TEST_F(IndexSpace, RowsOfAPlaneGoTogether) {
-  Variable variable;
+  VariableLayout variable;
   variable.shape = {4, 5, 6};
   const auto rows = RunCursor(variable, {0, {1, 1, 2}, {2, 3, 2}, {}}).rows_within({30, 60});
   EXPECT_EQ(rows.first, (Interval{38, 40}));
@@ -124,7 +124,7 @@ TEST_F(IndexSpace, RowsOfAPlaneGoTogether) {
 }
 
 TEST_F(IndexSpace, WholeRowsMakeOneRun) {
-  Variable variable;
+  VariableLayout variable;
   variable.shape = {4, 5, 6};
   EXPECT_EQ(RunCursor(variable, {0, {1, 0, 0}, {2, 5, 6}, {}}).run(), (Interval{30, 90}));
   EXPECT_EQ(RunCursor(variable, {0, {1, 2, 0}, {1, 2, 6}, {}}).run(), (Interval{42, 54}));
@@ -145,7 +145,7 @@ TEST_F(IndexSpace, RunsDecomposeIntoFewBoxes) {
 }
 
 TEST_F(IndexSpace, RowsOfABlockJoinToOneBox) {
-  Variable variable;
+  VariableLayout variable;
   variable.shape = {6, 7, 8};
   const Piece block{0, {1, 2, 3}, {4, 3, 2}, {}};
   std::vector<Box> boxes;
@@ -173,7 +173,7 @@ TEST_F(IndexSpace, SlicesFollowEachOtherInTheData) {
 }
 
 TEST_F(IndexSpace, RefusesPiecesThatLeaveTheVariable) {
-  Variable variable;
+  VariableLayout variable;
   variable.shape = {4, 5};
   EXPECT_FALSE(checked_elements(variable, {0, {0}, {1}, {}}));
   EXPECT_FALSE(checked_elements(variable, {0, {0, 0}, {1, 6}, {}}));
@@ -189,7 +189,7 @@ TEST_F(IndexSpace, RefusesPiecesThatLeaveTheVariable) {
 }
 
 TEST_F(IndexSpace, RunsNearTheLargestElementNumberEnd) {
-  Variable variable;
+  VariableLayout variable;
   variable.is_record = true;
   variable.element_bytes = 1;
   variable.shape = {0, 1};
@@ -204,4 +204,4 @@ TEST_F(IndexSpace, RunsNearTheLargestElementNumberEnd) {
 }
 
 }  // namespace
-}  // namespace staging
+}  // namespace nessie::service

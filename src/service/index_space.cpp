@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/index_space.hpp>
+#include <service/index_space.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace staging {
+namespace nessie::service {
 
 namespace {
 
@@ -264,4 +264,4 @@ void SliceCursor::next() {
   done_ = true;
 }
 
-}  // namespace staging
+}  // namespace nessie::service

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/client/copy_buffers.hpp>
+#include <service/copy_buffers.hpp>
 
 #include <algorithm>
 #include <bit>
 
-namespace staging {
+namespace nessie::service {
 
 namespace {
 
@@ -48,4 +48,4 @@ void CopyBuffers::drop_idle(std::size_t wanted_bytes) {
     }
 }
 
-}  // namespace staging
+}  // namespace nessie::service

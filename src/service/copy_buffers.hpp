@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace staging {
+namespace nessie::service {
 
 class CopyBuffers {
  public:
@@ -30,4 +30,4 @@ class CopyBuffers {
   std::map<std::size_t, std::vector<nnti::RegisteredBuffer>> idle_;  ///< by size
 };
 
-}  // namespace staging
+}  // namespace nessie::service
