@@ -13,7 +13,7 @@ namespace nessie {
 namespace {
 
 /// In one of these everything is a setting of Nessie's.
-constexpr std::string_view kGroups[] = {"nnti.", "nssi.", "staging.", "run.", "directory.", "transfer."};
+constexpr std::string_view kGroups[] = {"nnti.", "nssi.", "staging.", "run.", "directory.", "transfer.", "streams."};
 constexpr std::string_view kPrefix = "NESSIE_";
 /// Variables that are no settings, but Nessie's.
 constexpr std::string_view kOtherVariables[] = {"NESSIE_CONFIG", "NESSIE_LOG"};

@@ -14,6 +14,8 @@
 #include <services/discovery/contact/schemes.hpp>
 #include <services/discovery/directory/server/server.hpp>
 #include <services/staging/server/provider.hpp>
+#include <services/streams/server/provider.hpp>
+#include <services/streams/server/server.hpp>
 #include <services/transfer/server/server.hpp>
 
 #include <fmt/format.h>
@@ -45,7 +47,7 @@ using nessied::Step;
 constexpr std::chrono::seconds kAnnounce{10};
 
 constexpr const char *kIntroduction =
-    "Hosts services in one process: staging, directory, transfer, and those of your own modules.";
+    "Hosts services in one process: staging, streams, directory, transfer, and those of your own modules.";
 constexpr const char *kFooter =
     "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: finish what was acknowledged, answer what was\n"
     "accepted, and exit; asked again, at once, unless data would be lost. SIGHUP: read the file that NESSIE_CONFIG "
@@ -73,7 +75,14 @@ void add_setting(CLI::App &app, Options &options, const char *flag, const std::s
       ->take_last();
 }
 
-void describe(CLI::App &app, Options &options) {
+/// The name under which it was called.
+std::string_view name_of(const char *program) {
+  const std::string_view path(program);
+  return path.substr(path.rfind('/') + 1);
+}
+
+void describe(CLI::App &app, Options &options, bool is_for_streams) {
+  const std::string service = is_for_streams ? "streams" : "staging";
   app.footer(kFooter);
   app.set_version_flag("--version", "nessied " NESSIE_MODULE_VERSION, "Print the version, which modules are built for");
   app.add_option("-s,--services", options.services, "Types of providers, one of each: staging,directory,transfer")
@@ -95,14 +104,16 @@ void describe(CLI::App &app, Options &options) {
       "are for them");
   add_setting(app, options, "--mode", "staging.mode",
               "When the staging service answers a write: auto, caching, direct");
-  add_setting(app, options, "--memory", "staging.memory", "Staging: memory for data on their way to files, e.g. 2G");
+  add_setting(app, options, "--memory", service + ".memory",
+              "Memory for data of programs, of staging (as nessie-streams: of streams), e.g. 2G");
+  add_setting(app, options, "--name", "streams.name", "Streams: the name by which clients on this node find the servers");
   add_setting(
       app, options, "--durability", "durability",
       "Staging: what a file survives that says nothing else: memory, replicated, logged, durable; before it, for\n"
       "files whose names match, *.rst=logged");
-  add_setting(app, options, "--log", "staging.log", "Staging: the folder in which it keeps its log, as server.N");
-  add_setting(app, options, "--index", "staging.index", "Staging: which server this is (its rank)");
-  add_setting(app, options, "--servers", "staging.servers", "Staging: how many there are (as many as processes)");
+  add_setting(app, options, "--log", service + ".log", "The folder in which it keeps its log, as server.N");
+  add_setting(app, options, "--index", service + ".index", "Which server this is (its rank)");
+  add_setting(app, options, "--servers", service + ".servers", "How many there are (as many as processes)");
   add_setting(app, options, "--run-dir", "staging.run_dir", "Staging: where server.N.url, .ledger and .report go");
   add_setting(app, options, "--spill", "staging.spill", "Staging: a folder for what memory has no room for");
   add_setting(app, options, "--board-dir", "staging.board_dir",
@@ -115,10 +126,10 @@ void describe(CLI::App &app, Options &options) {
   app.add_option("--provider", options.provider, "The provider number of the first service")->excludes("--config");
 }
 
-/// "nessie-directory" hosts a directory, and "nessie-transfer" a transfer service, if nothing else is said.
+/// "nessie-directory" hosts a directory, and so on, if nothing else is said.
 std::vector<std::string> services_by_name(const char *program) {
-  const std::string_view path(program), name = path.substr(path.rfind('/') + 1);
-  for (const char *service : {"directory", "transfer"})
+  const auto name = name_of(program);
+  for (const char *service : {"directory", "streams", "transfer"})
     if (name == std::string("nessie-") + service) return {service};
   return {"staging"};
 }
@@ -150,7 +161,8 @@ Status load_type(Wanted &wanted, const std::string &path) {
 }
 
 Status load_types(Wanted &wanted, const Options &options) {
-  wanted.types = {staging::provider_type(), directory::Server::type(), transfer::Server::type()};
+  wanted.types = {staging::provider_type(), streams::Server::type(), directory::Server::type(),
+                  transfer::Server::type()};
   std::set<std::string> loaded;
   for (const auto &path : options.modules) {
     loaded.insert(file_of(path));
@@ -201,6 +213,11 @@ Result<Wanted> understand(const Options &options, const char *program) {
   for (const auto &place : options.announce) {
     if (auto status = nessie::service::check_announced(place); !status.ok()) return status.error();
     wanted.composition.announce.push_back(place);
+  }
+  if (options.config.empty() && options.announce.empty() && name_of(program) == "nessie-streams") {
+    auto places = streams::places_to_announce(wanted.config);
+    if (!places.ok()) return places.error();
+    wanted.composition.announce = *std::move(places);
   }
   return wanted;
 }
@@ -347,7 +364,7 @@ int main(int argc, char **argv) {
   nessie::join_asymmetric_fences();  // before there are threads
   CLI::App app(kIntroduction, "nessied");
   Options options;
-  describe(app, options);
+  describe(app, options, name_of(argv[0]) == "nessie-streams");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }

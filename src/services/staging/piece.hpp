@@ -13,7 +13,9 @@ namespace staging {
 /// The numbers of the operations.
 namespace Op = STAGING::CURRENT;
 
+using nessie::service::bounds;
 using nessie::service::Box;
+using nessie::service::covered_elements;
 using nessie::service::Extents;
 using nessie::service::Interval;  // of element numbers
 using nessie::service::IntervalSet;

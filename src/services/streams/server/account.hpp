@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the first server knows of one stream: who writes it, who reads it, which steps are complete and which are still
+// needed. Knows no requests, waits for nothing, and is told the time.
+#pragma once
+
+#include <base/clock.hpp>
+#include <nnti/nnti.hpp>
+#include <services/streams/geometry.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace streams {
+
+using nessie::Clock;
+using nnti::PeerId;
+
+/// Which steps servers have to keep.
+struct Needed {
+  std::uint64_t from = 0;           ///< all steps from this one on
+  std::vector<std::uint64_t> kept;  ///< constants of earlier ones
+  bool operator==(const Needed &) const = default;
+};
+
+class Account {
+ public:
+  struct Writer {
+    Key key = 0;
+    PeerId peer;
+    bool is_connected = false, is_closed = false;
+    std::uint64_t steps = 0;        ///< that it had ended when it closed
+    Clock::time_point gone_at;      ///< when one that is not connected is held for dead
+  };
+  /// A rank of a group of readers.
+  struct Rank {
+    Key key = 0;
+    PeerId peer;
+    bool is_connected = false;
+    std::uint64_t ended = 0;  ///< steps from the stream's first on
+    std::uint64_t attributes_told = 0;
+  };
+  struct Group {
+    std::string subscription;
+    Key key = 0;
+    ReadingKind reading = ReadingKind::kEveryStep;
+    std::uint64_t first = 0;
+    std::vector<Rank> ranks;
+    std::uint64_t missed = 0;
+    Clock::time_point heard;
+    std::string lost;  ///< what it is told once: steps that it held are gone
+
+    /// Steps that all its ranks have ended.
+    std::uint64_t ended() const;
+    std::uint32_t connected() const;
+    bool holds() const { return reading == ReadingKind::kEveryStep; }
+    std::string name() const;
+  };
+  struct StepState {
+    std::map<std::uint32_t, StepReport> reports;  ///< by server
+    std::uint64_t bytes = 0;
+  };
+
+  Account(Key key, std::string name, Lasting lasting) : key_(key), name_(std::move(name)), lasting_(lasting) {}
+
+  Key key() const { return key_; }
+  const std::string &name() const { return name_; }
+  Lasting lasting() const { return lasting_; }
+
+  // --- writers ------------------------------------------------------------------------------------------------------
+  /// Whether a group writes now, or its ranks are coming.
+  bool is_open() const { return !writers_.empty() && !is_over() && why_interrupted_.empty(); }
+  /// Some ranks of the group have not come yet.
+  bool is_forming() const;
+  std::uint32_t size() const { return static_cast<std::uint32_t>(writers_.size()); }
+  /// A rank of the group that is there, or of a new one if there is none. kExists, kInvalidArgument.
+  Status seat_writer(const WriterArgs &args, PeerId peer);
+  /// Others write from now on: what was not complete is gone.
+  void begin_group(std::uint32_t size, std::uint32_t await_readers);
+  /// It was here before.
+  Status reseat_writer(const WriterArgs &args, PeerId peer);
+  void close_writer(Key writer, std::uint64_t steps);
+  /// Those that are not back by `gone_at` are dead.
+  void lose_writers(PeerId peer, Clock::time_point gone_at);
+  void give_up_writers(Clock::time_point now);
+  void interrupt(std::string why);
+  bool is_over() const;
+  const std::string &why_interrupted() const { return why_interrupted_; }
+  bool has_readers_awaited() const;
+  std::uint32_t await_readers() const { return await_readers_; }
+  bool knows_writer(Key writer) const;
+
+  // --- steps --------------------------------------------------------------------------------------------------------
+  /// What a server has of a step. An error: boxes of two servers overlap, or variables differ; the stream is interrupted
+  /// then.
+  Status take(const StepReport &report);
+  /// Steps that are complete, counted from the stream's first.
+  std::uint64_t complete() const { return complete_; }
+  std::uint64_t oldest() const { return steps_.empty() ? complete_ : steps_.begin()->first; }
+  void set_complete(std::uint64_t steps) { complete_ = steps; }
+  /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
+  Needed settle(std::uint64_t keep_bytes);
+  /// Steps that a server had, which was started anew without them.
+  void lose_server(std::uint32_t server);
+
+  // --- readers ------------------------------------------------------------------------------------------------------
+  Status seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now);
+  Group *find_group(Key reader);
+  Rank *find_rank(Key reader);
+  /// What to say to a reader that has ended so many steps; nothing: it has to wait.
+  std::optional<NextResult> next(Key reader, std::uint64_t ended, Clock::time_point now);
+  void close_reader(Key reader, std::uint64_t ended, bool unsubscribes);
+  void lose_readers(PeerId peer);
+  /// Groups without a name that were silent since before `then` hold no more.
+  void let_go_of_silent(Clock::time_point then);
+  /// Subscriptions go on with the stream that has the name now.
+  void inherit(const Account &former);
+  bool has_groups() const { return !groups_.empty(); }
+  const std::vector<Group> &groups() const { return groups_; }
+  void restore(Group group) { groups_.push_back(std::move(group)); }
+  /// Who holds the oldest step, for people; empty: nobody.
+  std::string holder() const;
+
+  StreamReport report() const;
+
+ private:
+  Status check_against(const StepState &state, const StepReport &report) const;
+  std::uint64_t beginning(const ReaderArgs &args) const;
+  NextResult describe(std::uint64_t step, Rank &rank) const;
+  void note_complete(std::uint64_t step);
+  std::uint64_t needed() const;
+  Group *find_group_of(const ReaderArgs &args);
+
+  const Key key_;
+  const std::string name_;
+  Lasting lasting_;
+  std::vector<Writer> writers_;  ///< by rank; key 0: not there yet
+  std::uint32_t await_readers_ = 0;
+  std::string why_interrupted_;
+  std::map<std::uint64_t, StepState> steps_;
+  std::uint64_t complete_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>> constants_;  ///< where their value is
+  std::vector<AttributeArgs> attributes_;
+  std::uint64_t attributes_changed_ = 0;
+  std::vector<VariableArgs> variables_;  ///< as of the last complete step
+  std::vector<Group> groups_;
+};
+
+}  // namespace streams

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Servers among themselves.
+#include <services/streams/server/server.hpp>
+
+#include <base/log.hpp>
+#include <nssi/discovery.hpp>
+#include <service/connection.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace streams {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+
+using Client = STREAMS::CURRENT::Client;
+
+Client client_of(nssi::Runtime &runtime, nnti::PeerId peer) {
+  return Client(runtime, peer);
+}
+
+}  // namespace
+
+HelloResult Server::myself() const {
+  HelloResult result{PROTOCOL, incarnation_, options_.index, {}};
+  const bool is_whole = joined_.size() == options_.servers &&
+                        std::ranges::all_of(joined_, [](const JoinArgs &each) { return !each.url.empty(); });
+  if (is_whole)
+    for (const auto &each : joined_) result.servers.push_back(each.url);
+  return result;
+}
+
+nssi::Outcome<HelloResult> Server::hello(Request &, const HelloArgs &args) {
+  if (args.protocol == PROTOCOL) return myself();
+  return Error{Code::kUnsupported, fmt::format("this server of streams speaks version {} of its protocol, and not {}: use "
+                                               "one version of Nessie",
+                                               PROTOCOL, args.protocol)};
+}
+
+/// A server that was started anew comes once more, with another incarnation.
+nssi::Outcome<HelloResult> Server::join(Request &request, const JoinArgs &args) {
+  if (!is_first()) return Error{Code::kInvalidArgument, "only the first server is joined"};
+  if (args.protocol != PROTOCOL) return Error{Code::kUnsupported, "servers of one group are of one version"};
+  if (args.servers != options_.servers || args.index == 0 || args.index >= options_.servers)
+    return Error{Code::kInvalidArgument, fmt::format("server {} of {} cannot join {} servers: start all with the same number",
+                                                     args.index, args.servers, options_.servers)};
+  auto &known = joined_[args.index];
+  if (!known.url.empty() && known.incarnation != args.incarnation) {
+    for (const auto &stream : in_order_) {
+      stream->account->lose_server(args.index);
+      stream->changed.notify_all();
+    }
+  }
+  known = args;
+  servers_[args.index] = request.caller();
+  made_.notify_all();
+  return myself();
+}
+
+/// A fiber, until the first server has taken this one in; and again when it was lost.
+void Server::join_first() {
+  JoinArgs args{PROTOCOL, options_.index, options_.servers, runtime_.url(), incarnation_};
+  for (auto wait = std::chrono::milliseconds(20); !is_ending_; wait = std::min(2 * wait, std::chrono::milliseconds(1000))) {
+    auto peer = nssi::connect_to(runtime_, options_.first, Deadline::in(kPatience));
+    if (peer.ok()) {
+      auto joined = client_of(runtime_, *peer).join(args, {.deadline = Deadline::in(kPatience), .idempotent = true});
+      if (joined.ok()) return (void)(servers_[0] = *peer);
+      nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
+      if (joined.code() == Code::kInvalidArgument) return;
+    } else if (peer.code() == Code::kCancelled) {
+      return;
+    }
+    if (!nessie::service::pause(runtime_, Deadline::in(wait)).ok()) return;
+  }
+}
+
+// --- steps ------------------------------------------------------------------------------------------------------------
+
+/// To the account, wherever it is. What is wrong with it is told to writers at their next call.
+void Server::report(const StreamPtr &stream, StepReport report) {
+  if (stream->account) {
+    if (auto status = stream->account->take(report); !status.ok()) {
+      stream->fault = status.error().message;
+      KeptArgs args;
+      tell_others(*stream, false, false);
+    }
+    stream->changed.notify_all();
+    return settle(*stream);
+  }
+  runtime_.spawn([this, stream, report = std::move(report)] {
+    while (!is_ending_) {
+      if (const auto first = servers_.find(0); first != servers_.end()) {
+        auto status = client_of(runtime_, first->second)
+                          .report_step(report, {.deadline = Deadline::in(kPatience), .idempotent = true});
+        if (status.ok()) return;
+        if (status.code() == Code::kInvalidArgument) {
+          stream->fault = status.error().message;
+          return store_->notify();
+        }
+        if (status.code() == Code::kCancelled) return;
+      }
+      if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
+    }
+  });
+}
+
+nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
+  const auto stream = find(args.stream);
+  if (!stream || !stream->account) return Error{Code::kNotFound, "there is no such stream any more"};
+  for (const auto &told : args.variables) {
+    if (auto status = check(told.variable); !status.ok()) return status.error();
+    for (const auto &box : told.boxes)
+      if (auto status = check_inside(told.variable, box); !status.ok()) return status.error();
+  }
+  if (args.server >= options_.servers) return Error{Code::kInvalidArgument, "there is no such server"};
+  auto status = stream->account->take(args);
+  if (!status.ok()) stream->fault = status.error().message;
+  stream->changed.notify_all();
+  settle(*stream);
+  return status;
+}
+
+/// What has to stay, if that has changed.
+void Server::settle(Stream &stream, bool is_short) {
+  if (!stream.account) return;
+  auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes);
+  stream.shelf.drop_before(needed.from, needed.kept);
+  if (needed == stream.told) return;
+  stream.told = std::move(needed);
+  tell_others(stream, false, false);
+}
+
+void Server::settle_all() {
+  for (const auto &stream : in_order_) settle(*stream, true);
+}
+
+void Server::tell_others(const Stream &stream, bool drops_incomplete, bool is_gone) {
+  if (options_.servers == 1) return;
+  KeptArgs args;
+  args.stream = stream.shelf.stream();
+  args.needed = stream.told.from;
+  args.kept = stream.told.kept;
+  args.complete = stream.account->complete();
+  args.holder = stream.account->holder();
+  args.drops_incomplete = drops_incomplete;
+  args.is_gone = is_gone;
+  for (const auto &[index, peer] : servers_)
+    (void)client_of(runtime_, peer).keep_async(args, {.idempotent = true, .one_way = true});
+}
+
+nssi::Outcome<void> Server::keep(Request &, const KeptArgs &args) {
+  const auto stream = find(args.stream);
+  if (!stream || stream->account) return Status();
+  stream->holder = args.holder;
+  stream->shelf.drop_before(args.needed, args.kept);
+  if (args.drops_incomplete) {
+    stream->shelf.drop_writers(args.complete);
+    stream->fault.clear();
+  }
+  if (args.is_gone) streams_.erase(args.stream);
+  store_->notify();
+  return Status();
+}
+
+}  // namespace streams

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The service as nessied hosts it: its settings, and which of several servers it is.
+#include <services/streams/server/provider.hpp>
+
+#include <services/streams/places.hpp>
+#include <services/streams/server/server.hpp>
+
+#include <base/config_reader.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace streams {
+
+namespace {
+
+constexpr std::size_t kMostWaiting = 16384;  ///< readers and writers, each with a fiber
+
+/// What launchers say to the processes that they start: Open MPI, MPICH, Slurm.
+std::uint32_t of_launcher(std::initializer_list<const char *> variables, std::uint32_t otherwise) {
+  for (const auto *variable : variables)
+    if (const char *text = std::getenv(variable); text != nullptr && *text != '\0')
+      return static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+  return otherwise;
+}
+
+/// Among this user's on this node.
+std::string own_place(const nessie::Config &config) {
+  return fmt::format("file:{}/{}.contact", contact_folder(), config.get_or("streams.name", "default"));
+}
+
+Result<ServerOptions> server_options(const nessie::Config &config) {
+  ServerOptions options;
+  options.index = of_launcher({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+  options.servers = of_launcher({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1);
+  nessie::ConfigReader read(config);
+  read.size("streams.memory", options.memory_bytes);
+  read.size("streams.keep", options.keep_bytes);
+  read.size("streams.bandwidth", options.bandwidth);
+  read.size("streams.log_bytes", options.log_bytes);
+  read.duration("streams.reader_timeout", options.reader_timeout);
+  read.count("streams.space_versions", options.space_versions, 1, 1 << 20);
+  read.count("streams.index", options.index, 0, 65535);
+  read.count("streams.servers", options.servers, 1, 65536);
+  if (!read.status().ok()) return read.status().error();
+  if (options.index >= options.servers)
+    return config.bad_value("streams.index", "a number below that of the servers (streams.servers)");
+  options.first = config.get_or("streams.first", own_place(config));
+  return options;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> places_to_announce(const nessie::Config &config) {
+  const auto options = server_options(config);
+  if (!options.ok()) return options.error();
+  if (options->index != 0 || config.get("streams.first")) return std::vector<std::string>();
+  std::error_code error;
+  std::filesystem::create_directories(contact_folder(), error);
+  if (!error) std::filesystem::permissions(contact_folder(), std::filesystem::perms::owner_all, error);
+  if (error)
+    return Error{Code::kIo, fmt::format("cannot make the folder {}, where clients look for servers: {}", contact_folder(),
+                                        error.message()),
+                 nessie::Scope::kOperation, error.value()};
+  return std::vector{own_place(config)};
+}
+
+nessie::ProviderType Server::type() {
+  const auto prepare = [](const nessie::Config &, nssi::RuntimeOptions &options) -> Status {
+    options.max_fibers += kMostWaiting;
+    return {};
+  };
+  return {.name = "streams",
+          .prepare = prepare,
+          .start = [](const nessie::ProviderContext &context) -> Result<std::unique_ptr<nessie::Provider>> {
+            const auto options = server_options(context.config);
+            return options.ok() ? start(context, *options) : options.error();
+          }};
+}
+
+}  // namespace streams

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/streams/server/server.hpp>
+
+#include <base/log.hpp>
+#include <base/random.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace streams {
+
+namespace {
+
+nssi::DirectorOptions director_options(const ServerOptions &options) {
+  nssi::DirectorOptions result;
+  result.bytes_per_second = options.bandwidth;
+  result.policy = nssi::callers_in_turn();
+  return result;
+}
+
+}  // namespace
+
+Server::Server(const nessie::ProviderContext &context, const ServerOptions &options)
+    : runtime_(context.runtime),
+      options_(options),
+      incarnation_(nessie::random_u64()),
+      director_(context.runtime, director_options(options)),
+      made_(context.runtime),
+      space_(options.space_versions),
+      put_(context.runtime),
+      joined_(options.servers) {
+  if (is_first()) joined_[0] = {PROTOCOL, 0, options.servers, context.runtime.url(), incarnation_};
+  store_ = std::make_unique<Store>(context.runtime, context.budget, options.memory_bytes, nullptr, options.log_bytes);
+}
+
+Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context,
+                                                        const ServerOptions &options) {
+  std::unique_ptr<Server> server(new Server(context, options));
+  if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
+  if (!server->is_first()) context.runtime.spawn([server = server.get()] { server->join_first(); });
+  return std::unique_ptr<nessie::Provider>(std::move(server));
+}
+
+std::string Server::describe() const {
+  std::uint64_t open = 0, readers = 0;
+  for (const auto &stream : in_order_) {
+    open += stream->account->is_open() ? 1 : 0;
+    readers += stream->account->groups().size();
+  }
+  return fmt::format("streams open: {}, of {}; groups of readers: {}; steps in memory: {} MiB of {}, in the log: {} MiB",
+                     open, in_order_.size(), readers, store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
+                     store_->logged_bytes() >> 20);
+}
+
+void Server::quiesce() {
+  is_ending_ = true;
+  for (const auto &[key, stream] : streams_) stream->changed.notify_all();
+  made_.notify_all();
+  put_.notify_all();
+  store_->notify();
+}
+
+/// Memory that was borrowed from the runtime goes before it.
+void Server::stop() {
+  by_name_.clear();
+  in_order_.clear();
+  streams_.clear();
+  space_ = Space(options_.space_versions);
+}
+
+nssi::Outcome<ListResult> Server::list(Request &) {
+  ListResult result;
+  for (const auto &stream : in_order_) {
+    result.streams.push_back(stream->account->report());
+    result.streams.back().memory_bytes = stream->shelf.memory_bytes();
+  }
+  return result;
+}
+
+}  // namespace streams

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The streams service. README.md in the folder above says what it promises.
+//
+// Design notes. Every server has shelves, with what writers have put there. The first one also has accounts: of each
+// stream who writes, who reads, and which steps are complete. What the others have to tell it, it is told by
+// report_step(); what it has to tell them, by keep(). With one server both are calls of functions.
+#pragma once
+
+#include <nessie/provider.hpp>
+#include <nssi/director.hpp>
+#include <service/log/log.hpp>
+#include <service/wait_queue.hpp>
+#include <services/streams/server/account.hpp>
+#include <services/streams/server/shelf.hpp>
+#include <services/streams/server/space.hpp>
+#include <services/streams/server/store.hpp>
+#include <streams_rpc.hpp>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace streams {
+
+using nessie::service::WaitQueue;
+using nssi::Request;
+
+struct ServerOptions {
+  std::uint32_t index = 0, servers = 1;
+  std::uint64_t memory_bytes = std::uint64_t{512} << 20;
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;
+  std::uint64_t bandwidth = 0;  ///< bytes a second; 0: no limit
+  std::string log_path;         ///< empty: no log
+  std::uint64_t log_bytes = std::uint64_t{16} << 30;
+  std::chrono::milliseconds reader_timeout{30'000};
+  std::uint64_t space_versions = 4;
+  std::string first;  ///< where the first server is, for the others
+};
+
+class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
+ public:
+  static nessie::ProviderType type();
+  static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context,
+                                                         const ServerOptions &options);
+  std::string describe() const override;
+  void peer_lost(nnti::PeerId peer) override;
+  void quiesce() override;
+  void stop() override;
+
+ private:
+  /// A stream, as this server knows it.
+  struct Stream {
+    Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime) {}
+    Shelf shelf;
+    std::unique_ptr<Account> account;  ///< at the first server
+    WaitQueue changed;                 ///< whoever waits for a step, a writer or a reader
+    Needed told;                       ///< to the other servers
+    std::string holder;                ///< who holds the oldest step, as the first server said
+    std::string fault;                 ///< why its writers cannot go on
+  };
+  using StreamPtr = std::shared_ptr<Stream>;
+
+  Server(const nessie::ProviderContext &context, const ServerOptions &options);
+  Status open_log();
+  bool is_first() const { return options_.index == 0; }
+
+  // --- servers (group.cpp) ------------------------------------------------------------------------------------------
+  nssi::Outcome<HelloResult> hello(Request &, const HelloArgs &) override;
+  nssi::Outcome<HelloResult> join(Request &, const JoinArgs &) override;
+  nssi::Outcome<void> report_step(Request &, const StepReport &) override;
+  nssi::Outcome<void> keep(Request &, const KeptArgs &) override;
+  HelloResult myself() const;
+  void join_first();
+  void tell_others(const Stream &stream, bool drops_incomplete, bool is_gone);
+  void report(const StreamPtr &stream, StepReport report);
+
+  // --- writers (writers.cpp) ----------------------------------------------------------------------------------------
+  nssi::Outcome<WriterResult> open_writer(Request &, const WriterArgs &) override;
+  nssi::Outcome<RoomResult> await_room(Request &, const RoomArgs &) override;
+  nssi::Outcome<void> close_writer(Request &, const CloseArgs &) override;
+  Result<StreamPtr> stream_to_write(const WriterArgs &args);
+  StreamPtr make_stream(const std::string &name, Lasting lasting);
+  void replace(const StreamPtr &former, const StreamPtr &with);
+  bool may_begin(const Stream &stream, const Seat &seat, std::uint64_t bytes) const;
+  bool reserve(Stream &stream, Seat &seat, std::uint64_t bytes);
+  std::vector<std::uint64_t> take_released(Seat &seat);
+  Error no_room(const Stream &stream) const;
+
+  // --- writes (write.cpp) -------------------------------------------------------------------------------------------
+  nssi::Outcome<WriteResult> write(Request &, const WriteArgs &) override;
+  Result<std::shared_ptr<Chunk>> bring(Request &, const WriteArgs &, Stream &stream, Seat &seat, bool &keeps);
+  Status check_write(const Request &, const WriteArgs &, const Seat &seat) const;
+  Status take_definitions(Seat &seat, const WriteArgs &args) const;
+  Result<WriteResult> end_step(Request &, const StreamPtr &stream, Key writer, const WriteArgs &args);
+
+  // --- readers (readers.cpp, get.cpp) -------------------------------------------------------------------------------
+  nssi::Outcome<ReaderResult> open_reader(Request &, const ReaderArgs &) override;
+  nssi::Outcome<NextResult> next(Request &, const NextArgs &) override;
+  nssi::Outcome<void> close_reader(Request &, const CloseArgs &) override;
+  nssi::Outcome<void> alive(Request &, const Key &stream, const Key &reader) override;
+  nssi::Outcome<GetResult> get(Request &, const GetArgs &) override;
+  nssi::Outcome<FiguresResult> figures(Request &, const GetArgs &) override;
+  StreamPtr stream_to_read(const ReaderArgs &args) const;
+  void add_small_blocks(const Stream &stream, NextResult &result);
+  Result<std::int64_t> push(Request &, const VariableArgs &variable, const std::vector<Block> &blocks, const Box &box);
+
+  // --- the shared space (space.cpp) ---------------------------------------------------------------------------------
+  nssi::Outcome<void> space_put(Request &, const SpacePutArgs &) override;
+  nssi::Outcome<GetResult> space_get(Request &, const SpaceGetArgs &) override;
+  nssi::Outcome<std::uint64_t> space_newest(Request &, const Name &) override;
+
+  nssi::Outcome<ListResult> list(Request &) override;
+
+  StreamPtr find(Key stream) const;
+  void settle(Stream &stream, bool is_short = false);
+  void settle_all();
+  void look_after();
+  void begin_looking_after();
+  void note_place(nnti::PeerId peer);
+
+  nssi::Runtime &runtime_;
+  const ServerOptions options_;
+  const std::uint64_t incarnation_;
+  std::unique_ptr<nessie::service::Log> log_;
+  std::unique_ptr<Store> store_;
+  nssi::Director director_;
+  std::map<Key, StreamPtr> streams_;
+  std::vector<StreamPtr> in_order_;  ///< at the first server, as they were made
+  std::map<std::string, StreamPtr, std::less<>> by_name_;
+  WaitQueue made_;  ///< a stream
+  Space space_;
+  WaitQueue put_;  ///< into the space
+  std::vector<JoinArgs> joined_;
+  std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
+  std::set<std::uint64_t> local_;  ///< peers on this node
+  bool is_looking_after_ = false, is_ending_ = false;
+};
+
+}  // namespace streams

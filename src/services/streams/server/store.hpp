@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What writers have put, and where it is: in a client's memory that this server maps, in memory of its own, or in the
+// log. Memory is bounded: what is too much goes to the log, the oldest first.
+#pragma once
+
+#include <base/budget.hpp>
+#include <nssi/nssi.hpp>
+#include <service/log/log.hpp>
+#include <service/wait_queue.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace streams {
+
+using nessie::Budget;
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+using nessie::service::LogRange;
+
+class Store;
+
+/// A part of a chunk's data, as it is in the log.
+struct LoggedPiece {
+  LogRange at;
+  std::uint64_t bytes = 0;
+};
+
+/// Bytes that can be read for as long as this lives.
+struct HeldBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keep;
+};
+
+/// The data of one write. Given back when nobody has it any more.
+class Chunk : public std::enable_shared_from_this<Chunk> {
+ public:
+  Chunk(Store &store, HeldBytes held, std::function<void()> on_free);
+  /// Found in the log.
+  Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
+  ~Chunk();
+  Chunk(const Chunk &) = delete;
+  std::uint64_t size_bytes() const { return size_bytes_; }
+  bool is_in_memory() const { return held_.keep != nullptr; }
+  const std::vector<LoggedPiece> &logged() const { return logged_; }
+
+ private:
+  friend class Store;
+  void free_memory();
+  Store &store_;
+  const std::uint64_t size_bytes_;
+  HeldBytes held_;                 ///< nothing: it is in the log only
+  std::function<void()> on_free_;  ///< its memory is not used any more
+  std::vector<LoggedPiece> logged_;
+  std::list<Chunk *>::iterator at_;  ///< among those in memory
+  bool is_listed_ = false, is_moving_ = false;
+};
+
+/// How long a buffer was in each of DART's queues (CUG 2007): until its data were asked for, until they were here, and
+/// until nobody needed them.
+struct QueueTimes {
+  std::uint64_t count = 0;
+  double empty_s = 0, pending_s = 0, full_s = 0;
+};
+
+/// All of it on the thread that drives; what waits suspends its fiber.
+class Store {
+ public:
+  /// `log`: null: there is none, and what does not fit into memory waits.
+  /// `log_bytes`: the most that the log may take.
+  Store(nssi::Runtime &runtime, Budget &budget, std::uint64_t memory_bytes, nessie::service::Log *log,
+        std::uint64_t log_bytes);
+  ~Store();
+  Store(const Store &) = delete;
+
+  std::uint64_t limit_bytes() const { return limit_; }
+  std::uint64_t used_bytes() const { return used_; }
+  std::uint64_t high_bytes() const { return high_; }
+  std::uint64_t logged_bytes() const { return logged_bytes_; }
+  bool has_room(std::uint64_t size_bytes) const { return used_ == 0 || used_ + size_bytes <= limit_; }
+  /// Whether what is in memory can go to the log.
+  bool can_spill() const { return log_has_room(log_ != nullptr ? log_->most_bulk_bytes() : 0); }
+  /// Makes room, or waits for it, until `may_go_on()` says so: asked again whenever there is more room. kTimedOut: not
+  /// by the deadline. Otherwise as nssi::Request::check().
+  Status await_room(nssi::Request &request, std::uint64_t size_bytes, Deadline deadline,
+                    const std::function<bool()> &may_go_on);
+  /// Somebody waits for room, or there may be more of it.
+  void notify() { changed_.notify_all(); }
+
+  /// Keeps them. `on_free` is called once their memory is not used any more.
+  std::shared_ptr<Chunk> keep(HeldBytes held, std::function<void()> on_free);
+  std::shared_ptr<Chunk> find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
+  /// Bytes [first, first + size_bytes) of the chunk, read from the log if they are there only. kIo, kBadMessage: they
+  /// cannot be, and what is damaged.
+  Result<HeldBytes> bytes_of(const Chunk &chunk, std::uint64_t first, std::uint64_t size_bytes);
+  /// Has the chunk in the log, too. Its data are written, not synced.
+  Status write_to_log(Chunk &chunk);
+
+ private:
+  friend class Chunk;
+  bool log_has_room(std::uint64_t size_bytes) const;
+  void begin_spilling();
+  void spill();
+  Chunk *oldest();
+  void list(Chunk &chunk);
+
+  nssi::Runtime &runtime_;
+  const std::uint64_t limit_;
+  nessie::service::Log *const log_;
+  const std::uint64_t log_limit_;
+  Budget::Account account_;
+  nessie::service::WaitQueue changed_;
+  std::list<Chunk *> in_memory_;  ///< the oldest first
+  std::uint64_t used_ = 0, high_ = 0, wanted_ = 0, logged_bytes_ = 0;
+  bool is_spilling_ = false;
+};
+
+}  // namespace streams

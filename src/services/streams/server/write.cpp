@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What writers put. A write that comes once more, as its answer was lost, changes nothing.
+#include <services/streams/server/server.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace streams {
+
+namespace {
+
+Error refused(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
+
+std::uint64_t bytes_brought(const Request &request, const WriteArgs &args) {
+  return args.data.empty() ? request.data_bytes() : args.data.size();
+}
+
+/// Of what is kept where its writer has it: that may go when it is not used any more.
+std::function<void()> release_of(const Seat &seat, std::uint64_t buffer) {
+  return [released = std::weak_ptr(seat.released), buffer] {
+    if (const auto all = released.lock()) all->push_back(buffer);
+  };
+}
+
+}  // namespace
+
+/// A client is another process: it is not believed what it says.
+Status Server::check_write(const Request &request, const WriteArgs &args, const Seat &seat) const {
+  const auto bytes = bytes_brought(request, args);
+  for (const auto &block : args.blocks) {
+    if (block.variable >= seat.variables.size()) return refused("a block is of a variable that was not described");
+    const auto &variable = seat.variables[block.variable];
+    if (auto status = check_inside(variable, block.box); !status.ok()) return status;
+    const auto size = bytes_of(variable, block.box);
+    if (block.offset > bytes || size > bytes - block.offset)
+      return refused(fmt::format("the data of {} are not in the buffer", streams::describe(variable.name, block.box)));
+  }
+  for (std::size_t i = 0; i < args.blocks.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto &a = args.blocks[i], &b = args.blocks[j];
+      if (a.variable == b.variable && overlap(a.box, b.box) && elements_of(a.box) > 0 && elements_of(b.box) > 0)
+        return Error{Code::kOutOfRange, fmt::format("{} overlaps another box of rank {}",
+                                                    streams::describe(seat.variables[a.variable].name, a.box), seat.rank)};
+    }
+  return {};
+}
+
+Status Server::take_definitions(Seat &seat, const WriteArgs &args) const {
+  constexpr std::size_t kMostVariables = 65536;
+  if (args.variables.empty()) return {};
+  if (args.first > seat.variables.size() || args.first + args.variables.size() > kMostVariables)
+    return refused("a writer describes at most 65536 variables, one after the other");
+  for (const auto &variable : args.variables)
+    if (auto status = check(variable); !status.ok()) return status;
+  seat.variables.resize(std::max(seat.variables.size(), args.first + args.variables.size()));
+  std::ranges::copy(args.variables, seat.variables.begin() + args.first);
+  return {};
+}
+
+/// The data, where they are or pulled, once there is room for them.
+Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &args, Stream &stream, Seat &seat,
+                                             bool &keeps) {
+  const auto size = bytes_brought(request, args);
+  if (size == 0) return std::shared_ptr<Chunk>();
+  if (!args.data.empty()) {
+    auto copy = std::make_shared<const std::vector<std::byte>>(args.data);
+    const std::span<const std::byte> bytes(*copy);
+    return store_->keep({bytes, std::move(copy)}, {});
+  }
+  // The oldest step that is not complete gets room in any case: nothing before it could go otherwise.
+  const auto writer = seat.key;
+  const auto is_first_of_all = [&] {
+    return std::ranges::all_of(stream.shelf.seats, [&](const auto &each) { return each.second.ended >= args.step; });
+  };
+  const auto may_go_on = [&] {
+    return stream.shelf.find_seat(writer) == nullptr || store_->has_room(size) ||
+           (!store_->can_spill() && is_first_of_all());
+  };
+  if (auto status = store_->await_room(request, size, request.deadline(), may_go_on); !status.ok()) return status.error();
+  if (const auto *view = request.view_data(); view != nullptr && args.buffer != 0) {
+    keeps = true;
+    const auto *still = stream.shelf.find_seat(writer);
+    if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
+    auto held = std::make_shared<const nnti::PeerView>(*view);
+    const auto bytes = held->bytes().first(size);
+    return store_->keep({bytes, std::move(held)}, release_of(*still, args.buffer));
+  }
+  auto pulled = director_.pull(request, 0, size, {}, request.deadline());
+  if (!pulled.ok()) return pulled.error();
+  auto held = std::make_shared<const nssi::Pulled>(*std::move(pulled));
+  const std::span<const std::byte> bytes = held->bytes();
+  return store_->keep({bytes, std::move(held)}, {});
+}
+
+nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args) {
+  const auto stream = find(args.stream);
+  auto *seat = stream ? stream->shelf.find_seat(args.writer) : nullptr;
+  if (seat == nullptr) return Error{Code::kNotFound, "the server does not know this writer: it was started anew"};
+  if (!stream->fault.empty()) return refused(stream->fault);
+  if (args.step < seat->ended) return WriteResult{true, false, take_released(*seat)};  // it was carried out
+  if (args.step > seat->ended || args.attempt < seat->attempt) return refused("this step, or attempt, is not the writer's");
+  if (args.attempt > seat->attempt) seat->start_anew(args.attempt);
+  bool keeps = false;
+  if (const auto had = seat->parts.find(args.part); had != seat->parts.end()) {
+    keeps = had->second.keeps_buffer;
+  } else {
+    if (auto status = take_definitions(*seat, args); !status.ok()) return status.error();
+    if (auto status = check_write(request, args, *seat); !status.ok()) return status.error();
+    auto chunk = bring(request, args, *stream, *seat, keeps);
+    if (!chunk.ok()) return chunk.error();
+    seat = stream->shelf.find_seat(args.writer);
+    if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
+      return refused("the step was given up meanwhile");
+    Part part{args.blocks, args.attributes, *std::move(chunk), keeps};
+    seat->parts.emplace(args.part, std::move(part));
+    stream->changed.notify_all();
+  }
+  if (!args.is_last) return WriteResult{keeps, false, {}};
+  while (seat != nullptr && seat->ended == args.step && seat->attempt == args.attempt &&
+         seat->parts.size() <= args.part) {
+    if (auto status = request.check(); !status.ok()) return status.error();
+    if (auto status = stream->changed.wait(request.deadline()); !status.ok()) return status.error();
+    seat = stream->shelf.find_seat(args.writer);
+  }
+  auto result = end_step(request, stream, args.writer, args);
+  if (!result.ok()) return result.error();
+  result->keeps_buffer = keeps;
+  return *result;
+}
+
+/// All of the step is here.
+Result<WriteResult> Server::end_step(Request &, const StreamPtr &stream, Key writer, const WriteArgs &args) {
+  auto *seat = stream->shelf.find_seat(writer);
+  if (seat == nullptr || seat->ended < args.step || (seat->ended == args.step && seat->attempt != args.attempt))
+    return refused("the step was given up meanwhile");
+  if (seat->ended == args.step) {
+    if (auto status = stream->shelf.end_step(*seat); !status.ok()) return status.error();
+    seat->reserved = 0;
+    store_->notify();
+    if (stream->shelf.is_due(args.step)) report(stream, stream->shelf.report(args.step, options_.index));
+  }
+  WriteResult result;
+  if (!stream->fault.empty()) return refused(stream->fault);
+  const bool has_readers = !stream->account || stream->account->has_readers_awaited();
+  result.has_room = has_readers && reserve(*stream, *seat, seat->step_bytes);
+  result.released = take_released(*seat);
+  return result;
+}
+
+}  // namespace streams

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who writes which stream, and whether there is room for a step.
+#include <services/streams/server/server.hpp>
+
+#include <base/random.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace streams {
+
+namespace {
+
+Error unknown_stream() {
+  return {Code::kNotFound, "the server does not know this stream, or this writer of it: it was started anew"};
+}
+
+Status check_writer(const WriterArgs &args) {
+  if (auto status = check_name("stream", args.stream); !status.ok()) return status;
+  if (args.size == 0 || args.size > (1 << 24) || args.rank >= args.size || args.writer == 0)
+    return Error{Code::kInvalidArgument, fmt::format("rank {} is not among {} writers", args.rank, args.size)};
+  return {};
+}
+
+}  // namespace
+
+// --- streams ----------------------------------------------------------------------------------------------------------
+
+Server::StreamPtr Server::find(Key stream) const {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? nullptr : found->second;
+}
+
+Server::StreamPtr Server::make_stream(const std::string &name, Lasting lasting) {
+  auto stream = std::make_shared<Stream>(runtime_, nessie::random_u64() | 1);
+  stream->account = std::make_unique<Account>(stream->shelf.stream(), name, lasting);
+  streams_.emplace(stream->shelf.stream(), stream);
+  in_order_.push_back(stream);
+  by_name_[name] = stream;
+  made_.notify_all();
+  return stream;
+}
+
+/// Readers of the former one go on with it; it goes when they have.
+void Server::replace(const StreamPtr &former, const StreamPtr &with) {
+  with->account->inherit(*former->account);
+  settle(*former);
+}
+
+Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
+  const auto found = by_name_.find(args.stream);
+  const auto former = found == by_name_.end() ? nullptr : found->second;
+  if (args.resumes) {
+    if (former && former->account->knows_writer(args.writer)) return former;
+    return Error{Code::kNotFound, fmt::format("the servers of stream '{}' were started anew, and do not know it: what "
+                                              "they had in memory is lost",
+                                              args.stream)};
+  }
+  if (former) {
+    auto &account = *former->account;
+    if (account.is_open() && account.is_forming()) return former;
+    if (account.is_open())
+      return Error{Code::kExists, fmt::format("others write stream '{}': wait until they have closed it, or choose another "
+                                              "name",
+                                              args.stream)};
+    if (args.append) {
+      account.begin_group(args.size, args.await_readers);
+      former->shelf.drop_writers(account.complete());
+      former->fault.clear();
+      tell_others(*former, true, false);
+      return former;
+    }
+  }
+  auto made = make_stream(args.stream, args.lasting);
+  made->account->begin_group(args.size, args.await_readers);
+  if (former) replace(former, made);
+  return made;
+}
+
+nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterArgs &args) {
+  if (auto status = check_writer(args); !status.ok()) return status.error();
+  StreamPtr stream;
+  if (args.known != 0) {
+    stream = find(args.known);
+    if (!stream) stream = streams_.emplace(args.known, std::make_shared<Stream>(runtime_, args.known)).first->second;
+  } else {
+    if (!is_first()) return Error{Code::kInvalidArgument, "only the first server makes streams"};
+    auto made = stream_to_write(args);
+    if (!made.ok()) return made.error();
+    stream = *made;
+    auto &account = *stream->account;
+    const auto seated =
+        args.resumes ? account.reseat_writer(args, request.caller()) : account.seat_writer(args, request.caller());
+    if (!seated.ok()) return seated.error();
+    note_place(request.caller());
+  }
+  WriterResult result;
+  result.stream = stream->shelf.stream();
+  result.next = args.known != 0 || args.resumes ? args.ended : stream->account->complete();
+  if (args.append && stream->account) {
+    const auto report = stream->account->report();
+    result.variables = report.variables;
+  }
+  if (args.server == options_.index && stream->shelf.find_seat(args.writer) == nullptr) {
+    if (args.resumes && args.ended > 0 && args.ended > result.next) return unknown_stream();
+    auto &seat = stream->shelf.seats[args.writer];
+    seat.key = args.writer;
+    seat.rank = args.rank;
+    seat.lasting = args.lasting;
+    seat.ended = result.next;
+  }
+  return result;
+}
+
+nssi::Outcome<void> Server::close_writer(Request &, const CloseArgs &args) {
+  const auto stream = find(args.stream);
+  if (!stream) return unknown_stream();
+  stream->shelf.seats.erase(args.member);
+  if (stream->account) {
+    stream->account->close_writer(args.member, args.steps);
+    stream->changed.notify_all();
+    settle(*stream);
+  }
+  store_->notify();
+  return Status();
+}
+
+// --- room -------------------------------------------------------------------------------------------------------------
+
+/// Nobody holds up a step that others have begun: it could never be complete, and nothing before it go.
+bool Server::may_begin(const Stream &stream, const Seat &seat, std::uint64_t bytes) const {
+  std::uint64_t reserved = 0;
+  for (const auto &[key, each] : streams_)
+    for (const auto &[writer, other] : each->shelf.seats) reserved += other.reserved;
+  if (store_->has_room(reserved + bytes)) return true;
+  return std::ranges::any_of(stream.shelf.seats, [&](const auto &each) {
+    const auto &other = each.second;
+    return other.key != seat.key && (other.ended > seat.ended || (other.ended == seat.ended && other.reserved > 0));
+  });
+}
+
+/// The room is kept until the step is ended.
+bool Server::reserve(Stream &stream, Seat &seat, std::uint64_t bytes) {
+  if (seat.reserved > 0) return true;
+  if (!may_begin(stream, seat, bytes)) return false;
+  seat.reserved = std::max<std::uint64_t>(bytes, 1);
+  return true;
+}
+
+std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::exchange(*seat.released, {}); }
+
+Error Server::no_room(const Stream &stream) const {
+  const auto holder = stream.account ? stream.account->holder() : stream.holder;
+  return {Code::kBusy,
+          fmt::format("the server holds {} MiB of {} MiB of steps{}, and has no room for another one: {}",
+                      store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
+                      options_.log_path.empty() ? "" : ", and its log is full",
+                      holder.empty() ? "raise streams.memory, or write smaller steps" : holder)};
+}
+
+nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &args) {
+  const auto stream = find(args.stream);
+  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  if (!stream) return unknown_stream();
+  RoomResult result;
+  if (stream->account)
+    while (!stream->account->has_readers_awaited()) {
+      if (auto status = request.check(); !status.ok()) return status.error();
+      if (deadline.passed()) {
+        result.state = RoomState::kNoReaders;
+        return result;
+      }
+      (void)stream->changed.wait(deadline);
+    }
+  auto *seat = stream->shelf.find_seat(args.writer);
+  if (seat == nullptr) return stream->account ? nssi::Outcome<RoomResult>(result) : unknown_stream();
+  const auto may_go_on = [&] {
+    if (!stream->fault.empty()) return true;
+    seat = stream->shelf.find_seat(args.writer);
+    return seat == nullptr || reserve(*stream, *seat, args.bytes);
+  };
+  if (!may_go_on()) settle_all();
+  const auto waited = store_->await_room(request, std::max<std::uint64_t>(args.bytes, 1), deadline, may_go_on);
+  if (waited.code() == Code::kTimedOut) return no_room(*stream);
+  if (!waited.ok()) return waited.error();
+  if (!stream->fault.empty()) return Error{Code::kInvalidArgument, stream->fault};
+  if (seat == nullptr) return unknown_stream();
+  result.released = take_released(*seat);
+  return result;
+}
+
+}  // namespace streams

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For tests: servers in this process, and arrays whose elements say where they are.
+#pragma once
+
+#include <nessie/streams.hpp>
+#include <nssi/testing/testing.hpp>
+#include <service/host.hpp>
+#include <services/streams/server/server.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace streams::testing {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+namespace api = nessie::streams;
+
+/// The watchdog's: longer than anything takes on a machine that has much else to do.
+inline Deadline soon() { return Deadline::in(seconds(60)); }
+
+/// A server on a thread of its own, until it goes.
+class ServerThread {
+ public:
+  explicit ServerThread(const ServerOptions &options = {}, const std::string &transport = "shm") {
+    auto with = nssi::testing::options_for(transport, true);
+    with.max_fibers = 256;
+    host_ = *nessie::service::Host::open({.runtime = std::move(with)});
+    auto started = host_->start({.name = "streams"}, [&](const auto &context) { return Server::start(context, options); });
+    if (!started.ok()) throw std::runtime_error(started.error().message);
+    thread_ = std::thread([this] { host_->run(); });
+  }
+  ~ServerThread() {
+    host_->end();
+    thread_.join();
+    host_->finish();
+  }
+  ServerThread(const ServerThread &) = delete;
+  std::string at() const { return host_->runtime().url(); }
+
+ private:
+  std::unique_ptr<nessie::service::Host> host_;
+  std::thread thread_;
+};
+
+/// Several servers that share their streams.
+class Servers {
+ public:
+  explicit Servers(std::uint32_t count = 1, ServerOptions options = {}) {
+    options.servers = count;
+    for (options.index = 0; options.index < count; ++options.index) {
+      all_.push_back(std::make_unique<ServerThread>(options));
+      options.first = all_.front()->at();
+    }
+  }
+  /// The last one ends first.
+  ~Servers() {
+    while (!all_.empty()) all_.pop_back();
+  }
+  std::string at() const { return all_.front()->at(); }
+
+ private:
+  std::vector<std::unique_ptr<ServerThread>> all_;
+};
+
+/// Of an element: tells step and place apart.
+inline double value_at(std::uint64_t step, const std::vector<std::int64_t> &at) {
+  double value = static_cast<double>(step);
+  for (const auto i : at) value = value * 1000 + static_cast<double>(i);
+  return value;
+}
+
+/// Calls `each(element's place, its index in the box)` in C order.
+template <class Each> void for_each_element(const api::Box &box, const Each &each) {
+  std::int64_t total = 1;
+  for (const auto n : box.count) total *= n;
+  std::vector<std::int64_t> at = box.start;
+  for (std::int64_t i = 0; i < total; ++i) {
+    each(at, static_cast<std::size_t>(i));
+    for (auto d = at.size(); d-- > 0;) {
+      if (++at[d] < box.start[d] + box.count[d]) break;
+      at[d] = box.start[d];
+    }
+  }
+}
+
+inline std::vector<double> values_of(std::uint64_t step, const api::Box &box) {
+  std::vector<double> values;
+  for_each_element(box, [&](const auto &at, std::size_t) { values.push_back(value_at(step, at)); });
+  return values;
+}
+
+}  // namespace streams::testing
