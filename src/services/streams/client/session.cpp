@@ -187,8 +187,6 @@ Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
   options.deadline = deadline;
   options.idempotent = true;
   auto hello = Client(runtime, *id).hello({PROTOCOL}, options);
-  if (hello.ok() && hello->servers.empty())
-    hello = Error{Code::kBusy, fmt::format("not all servers at {} have joined the first one yet", at_)};
   if (hello.ok() && server == 0 && hello->index != 0) {  // a contact of another one of them
     const std::string first = hello->servers.front();
     runtime.disconnect(*id);
@@ -196,6 +194,8 @@ Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
     if (!id.ok()) return id.error();
     hello = Client(runtime, *id).hello({PROTOCOL}, options);
   }
+  if (hello.ok() && server == 0 && std::ranges::find(hello->servers, std::string()) != hello->servers.end())
+    hello = Error{Code::kBusy, fmt::format("not all servers at {} have joined the first one yet", at_)};
   if (!hello.ok()) {
     runtime.disconnect(*id);
     if (server != 0) servers_[0].peer.reset();  // it may be elsewhere by now

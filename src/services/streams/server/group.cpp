@@ -26,10 +26,7 @@ Client client_of(nssi::Runtime &runtime, nnti::PeerId peer) {
 
 HelloResult Server::myself() const {
   HelloResult result{PROTOCOL, incarnation_, options_.index, {}};
-  const bool is_whole = joined_.size() == options_.servers &&
-                        std::ranges::all_of(joined_, [](const JoinArgs &each) { return !each.url.empty(); });
-  if (is_whole)
-    for (const auto &each : joined_) result.servers.push_back(each.url);
+  for (const auto &each : joined_) result.servers.push_back(each.url);
   return result;
 }
 
@@ -67,7 +64,11 @@ void Server::join_first() {
     auto peer = nssi::connect_to(runtime_, options_.first, Deadline::in(kPatience));
     if (peer.ok()) {
       auto joined = client_of(runtime_, *peer).join(args, {.deadline = Deadline::in(kPatience), .idempotent = true});
-      if (joined.ok()) return (void)(servers_[0] = *peer);
+      if (joined.ok()) {
+        servers_[0] = *peer;
+        joined_[0].url = joined->servers.front();
+        return;
+      }
       nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
       if (joined.code() == Code::kInvalidArgument) return;
     } else if (peer.code() == Code::kCancelled) {
