@@ -127,9 +127,9 @@ Status ReaderState::open(Deadline deadline) {
   const auto nothing = [](wire::Client &, const nssi::CallOptions &) { return Status(); };
   auto status = place_->ask<void>(0, deadline, nothing, [&](const auto &peer) { return introduce(peer, deadline); });
   if (!status.ok()) return status;
+  if (options_.reading == Reading::kView) return {};
   if (const auto peer = place_->connect(0, Deadline::now()); peer.ok()) ask_ahead(*peer);
-  if (options_.reading == Reading::kEvery)
-    session_->add_beat(this, [this] { say_that_it_lives(); }, std::chrono::milliseconds(std::max(timeout_ms_ / 4, 1u)));
+  session_->add_beat(this, [this] { say_that_it_lives(); }, std::chrono::milliseconds(std::max(timeout_ms_ / 4, 1u)));
   return {};
 }
 
@@ -160,7 +160,10 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
   if (is_closed_) return bad("the reader is closed");
   if (is_open_) return bad(fmt::format("step {} is open: end_step() comes first", step));
   if (is_over_) return StepState::kEnd;
-  for (bool has_polled = false;;) {
+  // What a view was told some time ago may not be the newest any more.
+  if (options_.reading == Reading::kView && ahead_ && ahead_->test()) ahead_.reset();
+  for (bool has_polled = false, is_asked_now = false;;) {
+    is_asked_now = !ahead_;
     if (!ahead_ || generation_ == 0) {
       const auto peer = place_->connect(0, deadline);
       if (!peer.ok()) return peer.code() == Code::kTimedOut ? Result<StepState>(StepState::kNotYet) : peer.error();
@@ -174,7 +177,8 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
       ask_ahead(*peer);
     }
     // Without patience it may be on its way still: what was asked for only now is given a moment.
-    auto result = ahead_->wait(deadline.passed() && !has_polled ? Deadline::in(std::chrono::milliseconds(1)) : deadline);
+    constexpr std::chrono::milliseconds kMoment{20};
+    auto result = ahead_->wait(deadline.passed() && !has_polled ? Deadline::in(is_asked_now ? kMoment : kMoment / 20) : deadline);
     has_polled = true;
     if (result.code() == Code::kTimedOut && !ahead_->is_over()) return StepState::kNotYet;
     ahead_.reset();
@@ -220,6 +224,7 @@ Status ReaderState::end_step() {
   if (!is_open_) return no_step();
   is_open_ = false;
   ended_ = step + 1;
+  if (options_.reading == Reading::kView) return {};
   if (const auto peer = place_->connect(0, Deadline::now()); peer.ok() && peer->generation == generation_) ask_ahead(*peer);
   return {};
 }

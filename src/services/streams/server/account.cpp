@@ -245,13 +245,13 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
   if (group == nullptr) {
     groups_.push_back({args.subscription, args.group, args.reading, beginning(args), {}, 0, now, {}});
     group = &groups_.back();
-    group->ranks.assign(args.size, Rank{0, {}, false, group->first, 0});
+    group->ranks.assign(args.size, Rank{0, {}, false, group->first, 0, group->first});
     if (args.resumes)
       for (auto &rank : group->ranks) rank.ended = std::max(rank.ended, args.first);
   }
   if (group->connected() == 0 && group->ranks.size() != args.size) {
     const auto ended = group->ended();  // with another number of ranks than before
-    group->ranks.assign(args.size, Rank{0, {}, false, ended, 0});
+    group->ranks.assign(args.size, Rank{0, {}, false, ended, 0, ended});
   }
   if (group->reading != args.reading || group->ranks.size() != args.size)
     return bad(fmt::format("{} of stream '{}' say that they are {}, and whether they see every step: all have to say the "
@@ -302,8 +302,8 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
   if (step < complete_) {
     result = describe(step, rank);
     result.missed = step - rank.ended;
-    group.missed += result.missed;
-    rank.ended = step;
+    if (rank.told <= step) group.missed += step - std::max(rank.told, rank.ended);
+    rank.told = step + 1;
     return result;
   }
   if (is_over()) {

@@ -43,6 +43,7 @@ class Account {
     bool is_connected = false;
     std::uint64_t ended = 0;  ///< steps from the stream's first on
     std::uint64_t attributes_told = 0;
+    std::uint64_t told = 0;   ///< steps up to the last that it has heard of
   };
   struct Group {
     std::string subscription;
