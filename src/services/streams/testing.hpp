@@ -3,12 +3,15 @@
 #pragma once
 
 #include <nessie/streams.hpp>
+#include <nssi/discovery.hpp>
 #include <nssi/testing/testing.hpp>
 #include <service/host.hpp>
 #include <services/streams/server/server.hpp>
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,15 +28,20 @@ inline Deadline soon() { return Deadline::in(seconds(60)); }
 /// A server on a thread of its own, until it goes.
 class ServerThread {
  public:
-  explicit ServerThread(const ServerOptions &options = {}, const std::string &transport = "shm") {
+  /// `announced`: a contact file, besides.
+  explicit ServerThread(const ServerOptions &options = {}, const std::string &announced = {},
+                        const std::string &transport = "shm") {
     auto with = nssi::testing::options_for(transport, true);
     with.max_fibers = 256;
     host_ = *nessie::service::Host::open({.runtime = std::move(with)});
     auto started = host_->start({.name = "streams"}, [&](const auto &context) { return Server::start(context, options); });
     if (!started.ok()) throw std::runtime_error(started.error().message);
     thread_ = std::thread([this] { host_->run(); });
+    if (!announced.empty())
+      announcement_.emplace(*nssi::announce(host_->runtime(), "file:" + announced, {}, soon()));
   }
   ~ServerThread() {
+    announcement_.reset();
     host_->end();
     thread_.join();
     host_->finish();
@@ -43,6 +51,7 @@ class ServerThread {
 
  private:
   std::unique_ptr<nessie::service::Host> host_;
+  std::optional<nssi::Announcement> announcement_;
   std::thread thread_;
 };
 

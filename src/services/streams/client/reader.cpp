@@ -63,8 +63,9 @@ class ReaderState {
   Result<StepState> take(wire::NextResult result);
   Result<const wire::StepVariable *> find(std::string_view name, const wire::Box &box) const;
   Result<bool> prepare(const wire::StepVariable &variable, const wire::Box &box, std::byte *into, Deadline deadline);
-  template <class Each> Status ask_shares(const wire::StepVariable &variable, const wire::Box &box, Deadline deadline,
-                                          const nssi::CallOptions &with, const Each &each);
+  template <class T, class Start, class Take>
+  Status ask_shares(const wire::StepVariable &variable, const wire::Box &box, Deadline deadline,
+                    const nssi::CallOptions &with, const Start &start, const Take &take);
   Status get_remote(const wire::StepVariable &variable, const wire::Box &box, std::byte *into, Deadline deadline);
   void say_that_it_lives();
 
@@ -101,7 +102,7 @@ wire::ReaderArgs ReaderState::reader_args(Deadline deadline) const {
   args.first = options_.first;
   args.patience_ms = wire::patience_until(deadline);
   if (stream_ != 0) {
-    args.resumes = true;
+    args.known = stream_;
     args.first = ended_;
     args.from = wire::Beginning::kFromNumber;
   }
@@ -112,6 +113,11 @@ Status ReaderState::introduce(const wire::Place::Peer &peer, Deadline deadline) 
   if (generation_ == peer.generation) return {};
   wire::Client client(session_->runtime(), peer.id);
   auto opened = client.open_reader(reader_args(deadline), {.deadline = deadline, .idempotent = true});
+  if (opened.code() == Code::kNotFound && stream_ != 0) {  // called again, begins with whatever is there then
+    stream_ = 0;
+    ended_ = 0;
+    return Error{Code::kUnsupported, opened.error().message, nessie::Scope::kService};
+  }
   if (!opened.ok()) return opened.error();
   stream_ = opened->stream;
   timeout_ms_ = opened->reader_timeout_ms;
@@ -169,6 +175,9 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
       if (!peer.ok()) return peer.code() == Code::kTimedOut ? Result<StepState>(StepState::kNotYet) : peer.error();
       if (auto status = introduce(*peer, deadline.passed() ? Deadline::in(std::chrono::seconds(1)) : deadline);
           !status.ok()) {
+        if (status.code() == Code::kUnsupported)
+          return Error{Code::kPeerLost, status.error().message, nessie::Scope::kService};
+        if (stream_ == 0 && status.code() == Code::kTimedOut) return StepState::kNotYet;
         if (!wire::may_come_back(status.code())) return status.error();
         place_->lose(0, peer->generation);
         if (deadline.passed()) return status.error();
@@ -195,6 +204,8 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
       if (deadline.passed()) return StepState::kNotYet;
       continue;
     }
+    // Others may write the stream since that was said.
+    if (result->state == wire::NextState::kStreamEnded && !is_asked_now) continue;
     return take(*std::move(result));
   }
 }
@@ -255,21 +266,44 @@ Result<const wire::StepVariable *> ReaderState::find(std::string_view name, cons
   return &*found;
 }
 
-/// Calls `each(client, server, options)` for every server that may have some of the box, all at once.
-template <class Each>
+/// Calls `start(client, options)` for every server that may have some of the box, all at once, and `take(result)` with
+/// each answer; all again, when a server was lost and is back before the deadline.
+template <class T, class Start, class Take>
 Status ReaderState::ask_shares(const wire::StepVariable &variable, const wire::Box &box, Deadline deadline,
-                               const nssi::CallOptions &with, const Each &each) {
+                               const nssi::CallOptions &with, const Start &start, const Take &take) {
   auto options = with;
   options.deadline = deadline;
   options.idempotent = true;
-  for (const auto &share : variable.shares) {
-    if (!meets(share, box)) continue;
-    const auto peer = place_->connect(share.server, deadline);
-    if (!peer.ok()) return peer.error();
-    wire::Client client(session_->runtime(), peer->id);
-    each(client, options);
+  for (;;) {
+    std::vector<std::pair<std::uint32_t, wire::Place::Peer>> peers;
+    std::vector<nssi::Future<T>> calls;
+    Status status;
+    for (const auto &share : variable.shares) {
+      if (!meets(share, box)) continue;
+      const auto peer = place_->connect(share.server, deadline);
+      if (!peer.ok()) return peer.error();
+      wire::Client client(session_->runtime(), peer->id);
+      peers.emplace_back(share.server, *peer);
+      calls.push_back(start(client, options));
+    }
+    std::vector<T> results;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      auto result = calls[i].wait();
+      if (result.ok()) {
+        results.push_back(*std::move(result));
+        continue;
+      }
+      if (wire::may_come_back(result.code())) place_->lose(peers[i].first, peers[i].second.generation);
+      if (status.ok() || wire::may_come_back(status.code())) status = result.error();
+    }
+    if (status.ok())
+      for (const auto &result : results) take(result);
+    if (status.ok() || !wire::may_come_back(status.code()) || deadline.passed()) return status;
+    if (auto paused = nessie::service::pause(session_->runtime(),
+                                             Deadline::in(std::chrono::milliseconds(20)).earlier(deadline));
+        !paused.ok())
+      return paused;
   }
-  return {};
 }
 
 /// Elements that nobody has put get the fill value first. False: there is nothing to be got.
@@ -283,17 +317,11 @@ Result<bool> ReaderState::prepare(const wire::StepVariable &variable, const wire
     return there > 0;
   }
   wire::GetArgs args{stream_, key_, variable.put_in, variable.variable.name, box, true};
-  std::vector<nssi::Future<wire::GetResult>> calls;
-  if (auto status = ask_shares(variable, box, deadline, {},
-                               [&](auto &client, const auto &options) { calls.push_back(client.get_async(args, options)); });
-      !status.ok())
-    return status.error();
   std::uint64_t covered = 0;
-  for (auto &call : calls) {
-    const auto counted = call.wait();
-    if (!counted.ok()) return counted.error();
-    covered += counted->elements;
-  }
+  auto status = ask_shares<wire::GetResult>(
+      variable, box, deadline, {}, [&](auto &client, const auto &options) { return client.get_async(args, options); },
+      [&](const auto &result) { covered += result.elements; });
+  if (!status.ok()) return status.error();
   if (covered == static_cast<std::uint64_t>(wire::elements_of(box))) return true;
   return Error{Code::kNotFound, fmt::format("of the {} elements of {} in step {}, {} were put, and it has no fill value",
                                             wire::elements_of(box), wire::describe(variable.variable.name, box), step,
@@ -315,12 +343,9 @@ Status ReaderState::get_remote(const wire::StepVariable &variable, const wire::B
     options.data = &own;
   }
   wire::GetArgs args{stream_, key_, variable.put_in, variable.variable.name, box, false};
-  std::vector<nssi::Future<wire::GetResult>> calls;
-  auto status = ask_shares(variable, box, deadline, options,
-                           [&](auto &client, const auto &with) { calls.push_back(client.get_async(args, with)); });
-  for (auto &call : calls)
-    if (auto got = call.wait(); !got.ok() && status.ok()) status = got.error();
-  calls.clear();
+  auto status = ask_shares<wire::GetResult>(
+      variable, box, deadline, options, [&](auto &client, const auto &with) { return client.get_async(args, with); },
+      [](const auto &) {});
   if (own.valid()) session_->runtime().unregister_memory(std::move(own));
   return status;
 }
@@ -363,21 +388,17 @@ Result<Figures> ReaderState::figures(std::string_view name, const Box &given, De
   if (variable.variable.type == wire::ElementType::kChar)
     return Error{Code::kUnsupported, fmt::format("'{}' is text, and has no minimum", name)};
   wire::GetArgs args{stream_, key_, variable.put_in, variable.variable.name, box, false};
-  std::vector<nssi::Future<wire::FiguresResult>> calls;
-  auto status = ask_shares(variable, box, deadline, {}, [&](auto &client, const auto &options) {
-    calls.push_back(client.figures_async(args, options));
-  });
-  if (!status.ok()) return status.error();
   Figures figures{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0, 0};
   double sum = 0;
-  for (auto &call : calls) {
-    const auto each = call.wait();
-    if (!each.ok()) return each.error();
-    figures.minimum = std::min(figures.minimum, each->minimum);
-    figures.maximum = std::max(figures.maximum, each->maximum);
-    figures.elements += each->counted;
-    sum += each->sum;
-  }
+  auto status = ask_shares<wire::FiguresResult>(
+      variable, box, deadline, {}, [&](auto &client, const auto &options) { return client.figures_async(args, options); },
+      [&](const auto &each) {
+        figures.minimum = std::min(figures.minimum, each.minimum);
+        figures.maximum = std::max(figures.maximum, each.maximum);
+        figures.elements += each.counted;
+        sum += each.sum;
+      });
+  if (!status.ok()) return status.error();
   if (figures.elements == 0) return Figures{};
   figures.mean = sum / static_cast<double>(figures.elements);
   return figures;

@@ -26,6 +26,12 @@ Error no_step() { return bad("no step is open: begin_step() comes first"); }
 /// From here on a part is sent before its step is ended.
 constexpr std::size_t kSendAtOnce = 2 << 20;
 
+/// A server that knows nothing of a writer was started anew.
+Error lost_if_unknown(Error error) {
+  if (error.code != Code::kNotFound) return error;
+  return {Code::kPeerLost, std::move(error.message), nessie::Scope::kService};
+}
+
 }  // namespace
 
 /// What a writer is.
@@ -113,11 +119,7 @@ Status WriterState::introduce_first(const wire::Place::Peer &peer, Deadline dead
   args.resumes = stream_ != 0;
   wire::Client client(session_->runtime(), peer.id);
   auto opened = client.open_writer(args, {.deadline = deadline, .idempotent = true});
-  if (!opened.ok()) {
-    if (args.resumes && opened.code() == Code::kNotFound)
-      return Error{Code::kPeerLost, opened.error().message, nessie::Scope::kService, 1};
-    return opened.error();
-  }
+  if (!opened.ok()) return opened.error();
   if (stream_ == 0) {
     step_ = opened->next;
     for (const auto &variable : opened->variables) (void)define(wire::from_wire(variable));
@@ -236,12 +238,12 @@ Result<StepState> WriterState::begin_step(Deadline deadline) {
   const auto to_server = [&](const auto &peer) { return introduce(peer, deadline); };
   if (is_first_step_ && server_ != 0 && options_.await_readers > 0) {
     const auto readers = ask(0, to_first);
-    if (!readers.ok()) return readers.error();
+    if (!readers.ok()) return lost_if_unknown(readers.error());
     if (readers->state == wire::RoomState::kNoReaders) return StepState::kNotYet;
   }
   if (!has_room_) {
     const auto room = ask(server_, to_server);
-    if (!room.ok()) return room.error();
+    if (!room.ok()) return lost_if_unknown(room.error());
     if (room->state == wire::RoomState::kNoReaders) return StepState::kNotYet;
     arena_.release(room->released);
   }
@@ -432,7 +434,7 @@ Status WriterState::end_step(Deadline deadline) {
   if (!status.ok()) {
     ++attempt_;
     give_up_step();
-    return status;
+    return lost_if_unknown(status.error());
   }
   arena_.end_step(kept);
   arena_.release(last.released);
@@ -457,10 +459,10 @@ Status WriterState::close(Deadline deadline) {
   if (server_ != 0)
     if (auto status = place_->ask<void>(server_, deadline, say, [&](const auto &p) { return introduce(p, deadline); });
         !status.ok())
-      return status;
+      return lost_if_unknown(status.error());
   auto status = place_->ask<void>(0, deadline, say, [&](const auto &peer) { return introduce_first(peer, deadline); });
   is_closed_ = status.ok();
-  return status;
+  return status.ok() ? status : lost_if_unknown(status.error());
 }
 
 // --- the interface ----------------------------------------------------------------------------------------------------

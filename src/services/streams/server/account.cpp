@@ -10,6 +10,8 @@ namespace streams {
 
 namespace {
 
+constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
+
 Error bad(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 
 }  // namespace
@@ -134,7 +136,11 @@ Status Account::check_against(const StepState &state, const StepReport &report) 
 }
 
 Status Account::take(const StepReport &report) {
-  if (report.step < complete_) return {};
+  if (report.step < complete_) {  // of a server that was started anew, or comes back to a first one that was
+    auto &known = steps_[report.step];
+    if (known.reports.emplace(report.server, report).second) known.bytes += report.bytes;
+    return {};
+  }
   auto &state = steps_[report.step];
   if (auto status = check_against(state, report); !status.ok()) {
     interrupt(status.error().message);
@@ -142,9 +148,9 @@ Status Account::take(const StepReport &report) {
   }
   state.reports[report.server] = report;
   for (auto next = steps_.find(complete_); next != steps_.end(); next = steps_.find(complete_)) {
-    std::uint32_t ended = 0;
-    for (const auto &[server, each] : next->second.reports) ended += each.ended;
-    if (ended < writers_.size() || writers_.empty()) break;
+    std::uint32_t ended = 0, writers = 0;
+    for (const auto &[server, each] : next->second.reports) ended += each.ended, writers = each.writers;
+    if (ended < writers) break;
     note_complete(complete_++);
   }
   return {};
@@ -214,6 +220,52 @@ void Account::lose_server(std::uint32_t server) {
       group.lost = fmt::format("server {} was lost, and with it {} steps that it had in memory", server, lost);
 }
 
+// --- what outlives the server -----------------------------------------------------------------------------------------
+
+LoggedStream Account::to_log(std::uint64_t made) const {
+  LoggedStream logged;
+  logged.stream = key_;
+  logged.name = name_;
+  logged.made = made;
+  logged.complete = complete_;
+  for (const auto &writer : writers_) logged.writers.push_back({writer.key, writer.is_closed, writer.steps});
+  logged.await_readers = await_readers_;
+  logged.why_interrupted = why_interrupted_;
+  logged.variables = variables_;
+  logged.attributes = attributes_;
+  for (const auto &variable : variables_) {
+    const auto constant = constants_.find(variable.name);
+    logged.constants.push_back(constant == constants_.end() ? kNoStep : constant->second);
+  }
+  return logged;
+}
+
+void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
+  complete_ = logged.complete;
+  writers_.clear();
+  for (const auto &writer : logged.writers) {
+    writers_.emplace_back();
+    writers_.back().key = writer.key;
+    writers_.back().is_closed = writer.is_closed;
+    writers_.back().steps = writer.steps;
+    writers_.back().gone_at = gone_at;
+  }
+  await_readers_ = logged.await_readers;
+  why_interrupted_ = logged.why_interrupted;
+  variables_ = logged.variables;
+  attributes_ = logged.attributes;
+  attributes_changed_ = attributes_.size();
+  for (std::size_t i = 0; i < variables_.size() && i < logged.constants.size(); ++i)
+    if (logged.constants[i] != kNoStep) constants_[variables_[i].name] = logged.constants[i];
+}
+
+void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
+  if (logged.is_gone) return;
+  Group group{logged.subscription, 0, ReadingKind::kEveryStep, logged.ended, {}, 0, now, {}};
+  group.ranks.assign(std::max(logged.size, 1u), Rank{0, {}, false, logged.ended, 0, logged.ended});
+  groups_.push_back(std::move(group));
+}
+
 // --- readers ----------------------------------------------------------------------------------------------------------
 
 Account::Group *Account::find_group_of(const ReaderArgs &args) {
@@ -246,7 +298,7 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
     groups_.push_back({args.subscription, args.group, args.reading, beginning(args), {}, 0, now, {}});
     group = &groups_.back();
     group->ranks.assign(args.size, Rank{0, {}, false, group->first, 0, group->first});
-    if (args.resumes)
+    if (args.known != 0)
       for (auto &rank : group->ranks) rank.ended = std::max(rank.ended, args.first);
   }
   if (group->connected() == 0 && group->ranks.size() != args.size) {
@@ -265,7 +317,7 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
   rank.peer = peer;
   rank.is_connected = true;
   rank.attributes_told = 0;
-  if (is_another && !args.resumes && group->connected() == 1) {
+  if (is_another && args.known == 0 && group->connected() == 1) {
     const auto ended = group->ended();  // all go on after what all of them had ended
     for (auto &each : group->ranks) each.ended = ended;
   }

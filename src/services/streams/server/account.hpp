@@ -102,7 +102,6 @@ class Account {
   /// Steps that are complete, counted from the stream's first.
   std::uint64_t complete() const { return complete_; }
   std::uint64_t oldest() const { return steps_.empty() ? complete_ : steps_.begin()->first; }
-  void set_complete(std::uint64_t steps) { complete_ = steps; }
   /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
   Needed settle(std::uint64_t keep_bytes);
   /// Steps that a server had, which was started anew without them.
@@ -122,11 +121,16 @@ class Account {
   void inherit(const Account &former);
   bool has_groups() const { return !groups_.empty(); }
   const std::vector<Group> &groups() const { return groups_; }
-  void restore(Group group) { groups_.push_back(std::move(group)); }
   /// Who holds the oldest step, for people; empty: nobody.
   std::string holder() const;
 
   StreamReport report() const;
+
+  // --- what outlives the server -------------------------------------------------------------------------------------
+  LoggedStream to_log(std::uint64_t made) const;
+  /// Its writers are held for dead when they are not back by `gone_at`.
+  void restore(const LoggedStream &logged, Clock::time_point gone_at);
+  void restore(const LoggedReaders &logged, Clock::time_point now);
 
  private:
   Status check_against(const StepState &state, const StepReport &report) const;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace streams {
 
@@ -31,6 +32,8 @@ HelloResult Server::myself() const {
 }
 
 nssi::Outcome<HelloResult> Server::hello(Request &, const HelloArgs &args) {
+  if (!is_ready_)
+    return Error{Code::kUnavailable, "the server reads its log, and will be there soon", nessie::Scope::kService};
   if (args.protocol == PROTOCOL) return myself();
   return Error{Code::kUnsupported, fmt::format("this server of streams speaks version {} of its protocol, and not {}: use "
                                                "one version of Nessie",
@@ -67,7 +70,7 @@ void Server::join_first() {
       if (joined.ok()) {
         servers_[0] = *peer;
         joined_[0].url = joined->servers.front();
-        return;
+        return report_all();
       }
       nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
       if (joined.code() == Code::kInvalidArgument) return;
@@ -78,6 +81,16 @@ void Server::join_first() {
   }
 }
 
+/// The first server was started anew, or this one was: what is here of all steps.
+void Server::report_all() {
+  for (const auto &[key, stream] : std::map(streams_)) {
+    std::vector<std::uint64_t> numbers;
+    for (const auto &[number, step] : stream->shelf.steps())
+      if (step.reported > 0 || stream->shelf.is_due(number)) numbers.push_back(number);
+    for (const auto number : numbers) report(stream, stream->shelf.report(number, options_.index));
+  }
+}
+
 // --- steps ------------------------------------------------------------------------------------------------------------
 
 /// To the account, wherever it is. What is wrong with it is told to writers at their next call.
@@ -85,8 +98,6 @@ void Server::report(const StreamPtr &stream, StepReport report) {
   if (stream->account) {
     if (auto status = stream->account->take(report); !status.ok()) {
       stream->fault = status.error().message;
-      KeptArgs args;
-      tell_others(*stream, false, false);
     }
     stream->changed.notify_all();
     return settle(*stream);
@@ -124,18 +135,38 @@ nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
   return status;
 }
 
-/// What has to stay, if that has changed.
+/// What has to stay, if that has changed. In a fiber.
 void Server::settle(Stream &stream, bool is_short) {
   if (!stream.account) return;
+  for (const auto &group : stream.account->groups())
+    if (!group.subscription.empty() && group.holds()) {
+      const auto ended = group.ended();
+      if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) note_readers(stream, group);
+    }
   auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes);
-  stream.shelf.drop_before(needed.from, needed.kept);
   if (needed == stream.told) return;
-  stream.told = std::move(needed);
+  stream.told = needed;
+  (void)note(stream);  // before anything is released that tells how many steps there were
+  stream.shelf.drop_before(needed.from, needed.kept);
   tell_others(stream, false, false);
 }
 
+/// Of streams whose names others have: when their readers have gone.
+void Server::forget_replaced() {
+  for (const auto &stream : std::vector(in_order_))
+    if (by_name_[stream->account->name()] != stream && !stream->account->has_groups()) forget(stream);
+}
+
+void Server::forget(const StreamPtr &stream) {
+  tell_others(*stream, false, true);
+  if (journal_) journal_->forget(stream->shelf.stream());
+  stream->shelf.drop_before(~std::uint64_t{0}, {});
+  std::erase(in_order_, stream);
+  streams_.erase(stream->shelf.stream());
+}
+
 void Server::settle_all() {
-  for (const auto &stream : in_order_) settle(*stream, true);
+  for (const auto &stream : std::vector(in_order_)) settle(*stream, true);
 }
 
 void Server::tell_others(const Stream &stream, bool drops_incomplete, bool is_gone) {

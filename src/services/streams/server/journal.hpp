@@ -7,19 +7,62 @@
 #include <streams.hpp>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace streams {
 
 /// Of records in the log. Appended, never numbered anew.
-enum class LogKind : std::uint16_t { kData = 1, kStream = 2, kWrite = 3, kSteps = 4, kReaders = 5 };
+enum class LogKind : std::uint16_t { kData = 1, kStream = 2, kWrite = 3, kReaders = 4 };
 
-/// Appends data, in pieces that the log can take, and waits until they are written. kIo, with ENOSPC as the cause: the
-/// log is full; nothing of them stays.
+/// Appends data, in pieces that the log can take, and waits until they are written. Nothing of them stays if that fails.
 Result<std::vector<LoggedPiece>> write_pieces(nessie::service::Log &log, std::span<const std::byte> bytes);
 /// Reads [first, first + size_bytes) of them, checked. kBadMessage, kIo: they are damaged.
-Result<HeldBytes> read_pieces(nssi::Runtime &runtime, nessie::service::Log &log, const std::vector<LoggedPiece> &pieces,
-                              std::uint64_t first, std::uint64_t size_bytes);
+Result<HeldBytes> read_pieces(nessie::service::Log &log, const std::vector<LoggedPiece> &pieces, std::uint64_t first,
+                              std::uint64_t size_bytes);
+
+/// What a log has of those who were before.
+struct Recovered {
+  std::map<Key, LoggedStream> streams;
+  struct Write {
+    LogRange at;
+    LoggedWrite what;
+  };
+  std::vector<Write> writes;  ///< in their order
+  std::map<std::pair<Key, std::string>, LoggedReaders> readers;
+  std::vector<std::string> damage;  ///< for people
+};
+
+/// Within fibers of the thread that drives.
+class Journal {
+ public:
+  /// Opens the log in `folder`, and finds what is there. Errors as those of the log.
+  static Result<std::unique_ptr<Journal>> open(nssi::Runtime &runtime, Budget &budget, const std::string &folder);
+  nessie::service::Log &log() { return *log_; }
+  /// Once, after open(). Data that no write has are released.
+  Result<Recovered> recover();
+
+  Result<LogRange> note(const LoggedWrite &write);
+  /// Returns when it outlives a power failure.
+  Status sync(const LogRange &range) { return log_->await_synced(range.end); }
+  /// In the place of what was noted before of it.
+  Result<LogRange> note(const LoggedStream &stream);
+  Status note(const LoggedReaders &readers);
+  void forget(Key stream);
+  Status flush() { return log_->flush(); }
+
+ private:
+  explicit Journal(std::unique_ptr<nessie::service::Log> log) : log_(std::move(log)) {}
+  template <class Record> Result<LogRange> append(LogKind kind, const Record &record);
+  void replace(LogRange &latest, const LogRange &with);
+
+  const std::unique_ptr<nessie::service::Log> log_;
+  std::map<Key, LogRange> streams_;
+  std::map<std::pair<Key, std::string>, LogRange> readers_;
+};
 
 }  // namespace streams

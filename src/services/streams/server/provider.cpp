@@ -8,6 +8,9 @@
 #include <base/config_reader.hpp>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -27,9 +30,27 @@ std::uint32_t of_launcher(std::initializer_list<const char *> variables, std::ui
   return otherwise;
 }
 
+bool is_in_memory(const char *folder) {
+  struct statfs about {};
+  return ::statfs(folder, &about) != 0 || about.f_type == TMPFS_MAGIC || about.f_type == RAMFS_MAGIC;
+}
+
 /// Among this user's on this node.
 std::string own_place(const nessie::Config &config) {
   return fmt::format("file:{}/{}.contact", contact_folder(), config.get_or("streams.name", "default"));
+}
+
+/// On a disk; the same for a server that comes after one that was killed.
+std::string log_folder(const nessie::Config &config, std::uint32_t index) {
+  const auto said = config.get_or("streams.log", "");
+  if (said == "none") return {};
+  if (!said.empty()) return fmt::format("{}/server.{}", said, index);
+  const char *temporary = std::getenv("TMPDIR");
+  for (const char *base : {temporary, "/var/tmp"}) {
+    if (base == nullptr || *base == '\0' || ::access(base, W_OK) != 0 || is_in_memory(base)) continue;
+    return fmt::format("{}/nessie-streams-{}/{}/server.{}", base, ::getuid(), config.get_or("streams.name", "default"), index);
+  }
+  return {};
 }
 
 Result<ServerOptions> server_options(const nessie::Config &config) {
@@ -48,6 +69,7 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
   if (!read.status().ok()) return read.status().error();
   if (options.index >= options.servers)
     return config.bad_value("streams.index", "a number below that of the servers (streams.servers)");
+  options.log_path = log_folder(config, options.index);
   options.first = config.get_or("streams.first", own_place(config));
   return options;
 }

@@ -44,7 +44,11 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
   if (!is_first()) return Error{Code::kInvalidArgument, "only the first server has readers"};
   if (auto status = check_reader(args); !status.ok()) return status.error();
   const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
-  auto stream = stream_to_read(args);
+  auto stream = args.known != 0 ? find(args.known) : stream_to_read(args);
+  if (args.known != 0 && (!stream || !stream->account))
+    return Error{Code::kNotFound, fmt::format("the servers of stream '{}' were started anew, and what they had of it in "
+                                              "memory is lost",
+                                              args.stream)};
   while (!stream) {
     if (auto status = request.check(); !status.ok()) return status.error();
     if (deadline.passed() || is_ending_)
@@ -106,8 +110,11 @@ void Server::add_small_blocks(const Stream &stream, NextResult &result) {
 nssi::Outcome<void> Server::close_reader(Request &, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream || !stream->account) return unknown_reader();
+  if (const auto *group = stream->account->find_group(args.member); group != nullptr && args.unsubscribes)
+    note_readers(*stream, *group, true);
   stream->account->close_reader(args.member, args.steps, args.unsubscribes);
   settle(*stream);
+  forget_replaced();
   stream->changed.notify_all();
   return Status();
 }
@@ -131,15 +138,18 @@ void Server::peer_lost(nnti::PeerId peer) {
   // Within a node the kernel says that a process is gone; over a network it may only be out of reach.
   const auto now = nessie::Clock::now();
   const auto gone_at = local_.erase(peer.value) > 0 ? now : now + options_.reader_timeout;
-  for (const auto &stream : in_order_) {
-    stream->account->lose_writers(peer, gone_at);
-    stream->account->give_up_writers(now);
-    stream->account->lose_readers(peer);
-    settle(*stream);
-    stream->changed.notify_all();
-  }
-  store_->notify();
-  begin_looking_after();
+  runtime_.spawn([this, peer, now, gone_at] {
+    for (const auto &stream : std::vector(in_order_)) {
+      stream->account->lose_writers(peer, gone_at);
+      stream->account->give_up_writers(now);
+      stream->account->lose_readers(peer);
+      settle(*stream);
+      stream->changed.notify_all();
+    }
+    forget_replaced();
+    store_->notify();
+    begin_looking_after();
+  });
 }
 
 void Server::note_place(nnti::PeerId peer) {
@@ -158,7 +168,7 @@ void Server::look_after() {
     runtime_.sleep_until(Deadline::in(period));
     const auto now = nessie::Clock::now();
     bool is_needed = false;
-    for (const auto &stream : in_order_) {
+    for (const auto &stream : std::vector(in_order_)) {
       auto &account = *stream->account;
       account.give_up_writers(now);
       account.let_go_of_silent(now - options_.reader_timeout);
@@ -166,6 +176,7 @@ void Server::look_after() {
       stream->changed.notify_all();
       is_needed = is_needed || account.has_groups() || account.is_open();
     }
+    forget_replaced();
     store_->notify();
     if (!is_needed) break;
   }

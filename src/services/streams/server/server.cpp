@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace streams {
 
@@ -25,20 +26,21 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
     : runtime_(context.runtime),
       options_(options),
       incarnation_(nessie::random_u64()),
+      budget_(context.budget),
       director_(context.runtime, director_options(options)),
       made_(context.runtime),
       space_(options.space_versions),
       put_(context.runtime),
       joined_(options.servers) {
   if (is_first()) joined_[0] = {PROTOCOL, 0, options.servers, context.runtime.url(), incarnation_};
-  store_ = std::make_unique<Store>(context.runtime, context.budget, options.memory_bytes, nullptr, options.log_bytes);
+  store_ = std::make_unique<Store>(context.runtime, context.budget, options.memory_bytes);
 }
 
 Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context,
                                                         const ServerOptions &options) {
   std::unique_ptr<Server> server(new Server(context, options));
   if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
-  if (!server->is_first()) context.runtime.spawn([server = server.get()] { server->join_first(); });
+  context.runtime.spawn([server = server.get()] { server->recover(); });
   return std::unique_ptr<nessie::Provider>(std::move(server));
 }
 
@@ -59,14 +61,21 @@ void Server::quiesce() {
   made_.notify_all();
   put_.notify_all();
   store_->notify();
+  if (journal_) (void)journal_->flush();
 }
 
-/// Memory that was borrowed from the runtime goes before it.
+/// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this.
 void Server::stop() {
+  const bool has_logged = std::ranges::any_of(
+      streams_, [](const auto &each) { return !each.second->account || each.second->account->lasting() == Lasting::kInLog; });
+  store_->use_log(nullptr, 0);
   by_name_.clear();
   in_order_.clear();
   streams_.clear();
   space_ = Space(options_.space_versions);
+  journal_.reset();
+  std::error_code ignored;
+  if (!has_logged && !options_.log_path.empty()) std::filesystem::remove_all(options_.log_path, ignored);
 }
 
 nssi::Outcome<ListResult> Server::list(Request &) {

@@ -11,6 +11,7 @@
 #include <service/log/log.hpp>
 #include <service/wait_queue.hpp>
 #include <services/streams/server/account.hpp>
+#include <services/streams/server/journal.hpp>
 #include <services/streams/server/shelf.hpp>
 #include <services/streams/server/space.hpp>
 #include <services/streams/server/store.hpp>
@@ -60,11 +61,18 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
     Needed told;                       ///< to the other servers
     std::string holder;                ///< who holds the oldest step, as the first server said
     std::string fault;                 ///< why its writers cannot go on
+    std::uint64_t made = 0;            ///< in which order
+    std::map<std::string, std::uint64_t> noted_readers;  ///< what is in the log of named subscriptions
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
   Server(const nessie::ProviderContext &context, const ServerOptions &options);
-  Status open_log();
+  void recover();
+  Status restore(Recovered found);
+  Status note(const Stream &stream, bool is_synced = false);
+  void forget(const StreamPtr &stream);
+  void forget_replaced();
+  void note_readers(const Stream &stream, const Account::Group &group, bool is_gone = false);
   bool is_first() const { return options_.index == 0; }
 
   // --- servers (group.cpp) ------------------------------------------------------------------------------------------
@@ -74,6 +82,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Outcome<void> keep(Request &, const KeptArgs &) override;
   HelloResult myself() const;
   void join_first();
+  void report_all();
   void tell_others(const Stream &stream, bool drops_incomplete, bool is_gone);
   void report(const StreamPtr &stream, StepReport report);
 
@@ -94,6 +103,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   Result<std::shared_ptr<Chunk>> bring(Request &, const WriteArgs &, Stream &stream, Seat &seat, bool &keeps);
   Status check_write(const Request &, const WriteArgs &, const Seat &seat) const;
   Status take_definitions(Seat &seat, const WriteArgs &args) const;
+  Result<std::shared_ptr<Chunk>> log_step(const StreamPtr &stream, Key writer);
   Result<WriteResult> end_step(Request &, const StreamPtr &stream, Key writer, const WriteArgs &args);
 
   // --- readers (readers.cpp, get.cpp) -------------------------------------------------------------------------------
@@ -124,7 +134,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Runtime &runtime_;
   const ServerOptions options_;
   const std::uint64_t incarnation_;
-  std::unique_ptr<nessie::service::Log> log_;
+  Budget &budget_;
+  std::unique_ptr<Journal> journal_;  ///< null: there is no log
   std::unique_ptr<Store> store_;
   nssi::Director director_;
   std::map<Key, StreamPtr> streams_;
@@ -136,6 +147,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
   std::set<std::uint64_t> local_;  ///< peers on this node
+  bool is_ready_ = false;  ///< what was in the log is known
+  std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
 };
 

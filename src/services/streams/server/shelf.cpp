@@ -64,14 +64,20 @@ Status Shelf::check_part(const Seat &seat, const Part &part, const KeptStep *ste
   return {};
 }
 
-Status Shelf::end_step(Seat &seat) {
+Status Shelf::check_step(const Seat &seat) {
   const auto *before = find(seat.ended);
   for (const auto &[number, part] : seat.parts)
-    if (auto status = check_part(seat, part, before); !status.ok()) {
-      seat.parts.clear();
-      return status;
-    }
+    if (auto status = check_part(seat, part, before); !status.ok()) return status;
+  return {};
+}
+
+Status Shelf::end_step(Seat &seat) {
+  if (auto status = check_step(seat); !status.ok()) {
+    seat.parts.clear();
+    return status;
+  }
   auto &step = steps_[seat.ended];
+  step.writers = seat.size;
   seat.step_bytes = 0;
   for (auto &[number, part] : seat.parts) {
     for (auto &block : part.blocks) {
@@ -93,8 +99,10 @@ Status Shelf::end_step(Seat &seat) {
 }
 
 void Shelf::restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
-                    std::vector<AttributeArgs> attributes) {
+                    std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record) {
   auto &kept_step = steps_[step];
+  kept_step.writers = seat.size;
+  kept_step.records.push_back(std::move(record));
   for (auto &[variable, block] : blocks) {
     auto &kept = kept_step.variables[variable.name];
     kept.variable = variable;
@@ -118,6 +126,7 @@ StepReport Shelf::report(std::uint64_t number, std::uint32_t server) {
   report.stream = stream_;
   report.server = server;
   report.step = number;
+  report.writers = step.writers;
   report.ended = static_cast<std::uint32_t>(step.ended.size());
   report.bytes = step.bytes;
   report.attributes = step.attributes;

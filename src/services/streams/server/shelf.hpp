@@ -37,6 +37,8 @@ struct KeptStep {
   std::uint64_t bytes = 0;
   std::set<Key> ended;          ///< writers
   std::uint32_t reported = 0;   ///< of those, the first server knows
+  std::uint32_t writers = 0;    ///< of the stream, then
+  std::vector<std::shared_ptr<Chunk>> records;  ///< in the log, of a stream that is logged
 };
 
 /// What one write has brought: of a step that its writer has not ended.
@@ -50,7 +52,7 @@ struct Part {
 /// A writer whose data come here.
 struct Seat {
   Key key = 0;
-  std::uint32_t rank = 0;
+  std::uint32_t rank = 0, size = 1;
   Lasting lasting = Lasting::kInMemory;
   std::uint64_t ended = 0;  ///< steps, counted from the stream's first
   std::uint32_t attempt = 0;
@@ -77,9 +79,11 @@ class Shelf {
   /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says what
   /// to correct: nothing has changed, but for the parts, which are gone.
   Status end_step(Seat &seat);
+  /// Whether it would be.
+  Status check_step(const Seat &seat);
   /// A step of which a rank has put a variable already, found in the log.
   void restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
-               std::vector<AttributeArgs> attributes);
+               std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record);
   const std::map<std::uint64_t, KeptStep> &steps() const { return steps_; }
   KeptStep *find(std::uint64_t step);
   const KeptVariable *find(std::uint64_t step, std::string_view variable) const;

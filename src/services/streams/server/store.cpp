@@ -29,7 +29,7 @@ Chunk::Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> lo
 Chunk::~Chunk() {
   free_memory();
   for (const auto &piece : logged_) {
-    store_.log_->release(piece.at);
+    if (store_.log_ != nullptr) store_.log_->release(piece.at);
     store_.logged_bytes_ -= piece.bytes;
   }
   store_.notify();
@@ -47,13 +47,8 @@ void Chunk::free_memory() {
 
 // --- memory -----------------------------------------------------------------------------------------------------------
 
-Store::Store(nssi::Runtime &runtime, Budget &budget, std::uint64_t memory_bytes, Log *log, std::uint64_t log_bytes)
-    : runtime_(runtime),
-      limit_(memory_bytes),
-      log_(log),
-      log_limit_(log_bytes),
-      account_(budget, "streams"),
-      changed_(runtime) {}
+Store::Store(nssi::Runtime &runtime, Budget &budget, std::uint64_t memory_bytes)
+    : runtime_(runtime), limit_(memory_bytes), account_(budget, "streams"), changed_(runtime) {}
 
 Store::~Store() = default;
 
@@ -143,7 +138,7 @@ Status Store::write_to_log(Chunk &chunk) {
 
 Result<HeldBytes> Store::bytes_of(const Chunk &chunk, std::uint64_t first, std::uint64_t size_bytes) {
   if (chunk.is_in_memory()) return HeldBytes{chunk.held_.bytes.subspan(first, size_bytes), chunk.held_.keep};
-  return read_pieces(runtime_, *log_, chunk.logged_, first, size_bytes);
+  return read_pieces(*log_, chunk.logged_, first, size_bytes);
 }
 
 }  // namespace streams

@@ -73,13 +73,15 @@ struct QueueTimes {
 /// All of it on the thread that drives; what waits suspends its fiber.
 class Store {
  public:
-  /// `log`: null: there is none, and what does not fit into memory waits.
-  /// `log_bytes`: the most that the log may take.
-  Store(nssi::Runtime &runtime, Budget &budget, std::uint64_t memory_bytes, nessie::service::Log *log,
-        std::uint64_t log_bytes);
+  Store(nssi::Runtime &runtime, Budget &budget, std::uint64_t memory_bytes);
   ~Store();
   Store(const Store &) = delete;
 
+  /// What does not fit into memory goes there, `log_bytes` at most; null: nothing does, nor is anything released there.
+  void use_log(nessie::service::Log *log, std::uint64_t log_bytes) {
+    log_ = log;
+    log_limit_ = log_bytes;
+  }
   std::uint64_t limit_bytes() const { return limit_; }
   std::uint64_t used_bytes() const { return used_; }
   std::uint64_t high_bytes() const { return high_; }
@@ -96,6 +98,7 @@ class Store {
 
   /// Keeps them. `on_free` is called once their memory is not used any more.
   std::shared_ptr<Chunk> keep(HeldBytes held, std::function<void()> on_free);
+  /// What is in the log already; of no bytes: a record, which is released with the last share of it.
   std::shared_ptr<Chunk> find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
   /// Bytes [first, first + size_bytes) of the chunk, read from the log if they are there only. kIo, kBadMessage: they
   /// cannot be, and what is damaged.
@@ -113,8 +116,8 @@ class Store {
 
   nssi::Runtime &runtime_;
   const std::uint64_t limit_;
-  nessie::service::Log *const log_;
-  const std::uint64_t log_limit_;
+  nessie::service::Log *log_ = nullptr;
+  std::uint64_t log_limit_ = 0;
   Budget::Account account_;
   nessie::service::WaitQueue changed_;
   std::list<Chunk *> in_memory_;  ///< the oldest first

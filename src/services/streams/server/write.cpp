@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 namespace streams {
 
@@ -112,6 +114,12 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     seat = stream->shelf.find_seat(args.writer);
     if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
       return refused("the step was given up meanwhile");
+    if (*chunk && seat->lasting == Lasting::kInLog && (*chunk)->size_bytes() > MOST_INLINE) {
+      if (auto status = store_->write_to_log(**chunk); !status.ok()) return status.error();
+      seat = stream->shelf.find_seat(args.writer);
+      if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
+        return refused("the step was given up meanwhile");
+    }
     Part part{args.blocks, args.attributes, *std::move(chunk), keeps};
     seat->parts.emplace(args.part, std::move(part));
     stream->changed.notify_all();
@@ -135,7 +143,16 @@ Result<WriteResult> Server::end_step(Request &, const StreamPtr &stream, Key wri
   if (seat == nullptr || seat->ended < args.step || (seat->ended == args.step && seat->attempt != args.attempt))
     return refused("the step was given up meanwhile");
   if (seat->ended == args.step) {
+    std::shared_ptr<Chunk> record;
+    if (seat->lasting == Lasting::kInLog) {
+      auto logged = log_step(stream, writer);
+      if (!logged.ok()) return logged.error();
+      record = *std::move(logged);
+      seat = stream->shelf.find_seat(writer);
+      if (seat == nullptr || seat->ended != args.step) return WriteResult{};  // the same was asked for twice
+    }
     if (auto status = stream->shelf.end_step(*seat); !status.ok()) return status.error();
+    if (record) stream->shelf.find(args.step)->records.push_back(std::move(record));
     seat->reserved = 0;
     store_->notify();
     if (stream->shelf.is_due(args.step)) report(stream, stream->shelf.report(args.step, options_.index));
@@ -146,6 +163,47 @@ Result<WriteResult> Server::end_step(Request &, const StreamPtr &stream, Key wri
   result.has_room = has_readers && reserve(*stream, *seat, seat->step_bytes);
   result.released = take_released(*seat);
   return result;
+}
+
+/// What a rank has put in its step, in the log and synced.
+Result<std::shared_ptr<Chunk>> Server::log_step(const StreamPtr &stream, Key writer) {
+  auto &seat = *stream->shelf.find_seat(writer);
+  if (!journal_)
+    return Error{Code::kUnsupported, "this server has no log, which a stream that is logged needs: set streams.log"};
+  if (auto status = stream->shelf.check_step(seat); !status.ok()) {
+    seat.parts.clear();
+    return status.error();
+  }
+  LoggedWrite logged;
+  logged.stream = stream->shelf.stream();
+  logged.writer = writer;
+  logged.rank = seat.rank;
+  logged.writers = seat.size;
+  logged.step = seat.ended;
+  std::map<std::uint32_t, std::uint32_t> places;  // of the seat's variables among those that are logged
+  for (const auto &[number, part] : seat.parts) {
+    const auto chunk = static_cast<std::uint32_t>(logged.chunks.size());
+    auto &kept = logged.chunks.emplace_back();
+    if (part.chunk) {
+      for (const auto &piece : part.chunk->logged()) kept.parts.push_back({piece.at.begin, piece.at.end, piece.bytes});
+      if (kept.parts.empty()) {
+        const auto held = store_->bytes_of(*part.chunk, 0, part.chunk->size_bytes());
+        if (!held.ok()) return held.error();
+        kept.data.assign(held->bytes.begin(), held->bytes.end());
+      }
+    }
+    for (const auto &block : part.blocks) {
+      const auto [place, is_new] = places.emplace(block.variable, logged.variables.size());
+      if (is_new) logged.variables.push_back(seat.variables[block.variable]);
+      logged.blocks.push_back({place->second, block.box, chunk, block.offset});
+    }
+    std::ranges::copy(part.attributes, std::back_inserter(logged.attributes));
+  }
+  const auto at = journal_->note(logged);
+  if (!at.ok()) return at.error();
+  auto record = store_->find_logged(0, {{*at, 0}});
+  if (auto status = journal_->sync(*at); !status.ok()) return status.error();
+  return record;
 }
 
 }  // namespace streams

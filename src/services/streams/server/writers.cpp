@@ -16,6 +16,10 @@ Error unknown_stream() {
   return {Code::kNotFound, "the server does not know this stream, or this writer of it: it was started anew"};
 }
 
+Error without_log() {
+  return {Code::kUnsupported, "the servers have no log, which a stream that is logged needs: set streams.log"};
+}
+
 Status check_writer(const WriterArgs &args) {
   if (auto status = check_name("stream", args.stream); !status.ok()) return status;
   if (args.size == 0 || args.size > (1 << 24) || args.rank >= args.size || args.writer == 0)
@@ -34,6 +38,7 @@ Server::StreamPtr Server::find(Key stream) const {
 
 Server::StreamPtr Server::make_stream(const std::string &name, Lasting lasting) {
   auto stream = std::make_shared<Stream>(runtime_, nessie::random_u64() | 1);
+  stream->made = streams_made_++;
   stream->account = std::make_unique<Account>(stream->shelf.stream(), name, lasting);
   streams_.emplace(stream->shelf.stream(), stream);
   in_order_.push_back(stream);
@@ -46,6 +51,7 @@ Server::StreamPtr Server::make_stream(const std::string &name, Lasting lasting) 
 void Server::replace(const StreamPtr &former, const StreamPtr &with) {
   with->account->inherit(*former->account);
   settle(*former);
+  forget_replaced();
 }
 
 Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
@@ -86,6 +92,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
     if (!stream) stream = streams_.emplace(args.known, std::make_shared<Stream>(runtime_, args.known)).first->second;
   } else {
     if (!is_first()) return Error{Code::kInvalidArgument, "only the first server makes streams"};
+    if (args.lasting == Lasting::kInLog && !journal_) return without_log();
     auto made = stream_to_write(args);
     if (!made.ok()) return made.error();
     stream = *made;
@@ -94,6 +101,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
         args.resumes ? account.reseat_writer(args, request.caller()) : account.seat_writer(args, request.caller());
     if (!seated.ok()) return seated.error();
     note_place(request.caller());
+    if (auto status = note(*stream, true); !status.ok()) return status.error();
   }
   WriterResult result;
   result.stream = stream->shelf.stream();
@@ -107,6 +115,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
     auto &seat = stream->shelf.seats[args.writer];
     seat.key = args.writer;
     seat.rank = args.rank;
+    seat.size = args.size;
     seat.lasting = args.lasting;
     seat.ended = result.next;
   }
@@ -119,6 +128,7 @@ nssi::Outcome<void> Server::close_writer(Request &, const CloseArgs &args) {
   stream->shelf.seats.erase(args.member);
   if (stream->account) {
     stream->account->close_writer(args.member, args.steps);
+    if (auto status = note(*stream, true); !status.ok()) return status;
     stream->changed.notify_all();
     settle(*stream);
   }
