@@ -182,7 +182,10 @@ Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
   if (server != 0 && server >= servers_.size())
     return Error{Code::kNotFound, fmt::format("at {} there is no server {}", at_, server)};
   auto id = server == 0 ? nssi::connect_to(runtime, at_, deadline) : runtime.connect(servers_[server].url, deadline);
-  if (!id.ok()) return id.error();
+  if (!id.ok()) {
+    if (server != 0) look_up(deadline);  // it may be elsewhere by now
+    return id.error();
+  }
   nssi::CallOptions options;
   options.deadline = deadline;
   options.idempotent = true;
@@ -198,7 +201,7 @@ Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
     hello = Error{Code::kBusy, fmt::format("not all servers at {} have joined the first one yet", at_)};
   if (!hello.ok()) {
     runtime.disconnect(*id);
-    if (server != 0) servers_[0].peer.reset();  // it may be elsewhere by now
+    if (server != 0) look_up(deadline);
     return hello.error();
   }
   if (server == 0) {
@@ -209,6 +212,18 @@ Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
   if (!runtime.can_give_descriptors(*id)) session_->drive_beside();
   servers_[server].peer = peer;
   return peer;
+}
+
+/// Where the first server says that the others are.
+void Place::look_up(Deadline deadline) {
+  if (!servers_[0].peer) return;
+  nssi::CallOptions options;
+  options.deadline = deadline;
+  options.idempotent = true;
+  const auto hello = Client(session_->runtime(), servers_[0].peer->id).hello({PROTOCOL}, options);
+  if (!hello.ok()) return servers_[0].peer.reset();
+  for (std::size_t i = 1; i < std::min(servers_.size(), hello->servers.size()); ++i)
+    if (!hello->servers[i].empty()) servers_[i].url = hello->servers[i];
 }
 
 void Place::lose(std::uint32_t server, std::uint64_t generation) {

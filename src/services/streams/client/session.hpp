@@ -116,6 +116,7 @@ class Place {
     std::string url;
   };
   Result<Peer> greet(std::uint32_t server, Deadline deadline);
+  void look_up(Deadline deadline);
   const std::shared_ptr<Session> session_;
   const std::string at_;
   std::mutex mutex_;

@@ -99,8 +99,7 @@ void Account::give_up_writers(Clock::time_point now) {
   for (std::size_t rank = 0; rank < writers_.size(); ++rank) {
     const auto &writer = writers_[rank];
     if (writer.key != 0 && !writer.is_connected && !writer.is_closed && writer.gone_at <= now)
-      return interrupt(fmt::format("rank {} of the {} that write stream '{}' has died; {} steps were complete", rank,
-                                   writers_.size(), name_, complete_));
+      return interrupt(fmt::format("rank {} of the {} that write stream '{}' has died", rank, writers_.size(), name_));
   }
 }
 
@@ -139,6 +138,8 @@ Status Account::take(const StepReport &report) {
   if (report.step < complete_) {  // of a server that was started anew, or comes back to a first one that was
     auto &known = steps_[report.step];
     if (known.reports.emplace(report.server, report).second) known.bytes += report.bytes;
+    for (const auto &told : report.variables)
+      if (told.variable.is_constant) constants_[told.variable.name].insert(report.step);
     return {};
   }
   auto &state = steps_[report.step];
@@ -164,7 +165,7 @@ void Account::note_complete(std::uint64_t step) {
     state.bytes += report.bytes;
     for (const auto &told : report.variables) {
       if (names.insert(told.variable.name).second) variables_.push_back(told.variable);
-      if (told.variable.is_constant) constants_[told.variable.name] = step;
+      if (told.variable.is_constant) constants_[told.variable.name].insert(step);
     }
     for (const auto &attribute : report.attributes) {
       const auto known = std::ranges::find_if(attributes_, [&](const AttributeArgs &a) {
@@ -199,8 +200,12 @@ Needed Account::settle(std::uint64_t keep_bytes) {
   }
   Needed result{from, {}};
   std::set<std::uint64_t> kept;
-  for (const auto &[name, step] : constants_)
-    if (step < from) kept.insert(step);
+  for (auto &[name, steps] : constants_) {
+    const auto behind = steps.lower_bound(from);
+    if (behind == steps.begin()) continue;
+    kept.insert(*std::prev(behind));
+    steps.erase(steps.begin(), std::prev(behind));
+  }
   result.kept.assign(kept.begin(), kept.end());
   for (auto at = steps_.begin(); at != steps_.end() && at->first < from;)
     at = kept.contains(at->first) ? std::next(at) : steps_.erase(at);
@@ -208,6 +213,7 @@ Needed Account::settle(std::uint64_t keep_bytes) {
 }
 
 void Account::lose_server(std::uint32_t server) {
+  if (lasting_ == Lasting::kInLog) return;  // it has them again
   std::uint64_t lost = 0;
   for (auto at = steps_.begin(); at != steps_.end();) {
     const bool has_some = at->second.reports.contains(server);
@@ -233,10 +239,6 @@ LoggedStream Account::to_log(std::uint64_t made) const {
   logged.why_interrupted = why_interrupted_;
   logged.variables = variables_;
   logged.attributes = attributes_;
-  for (const auto &variable : variables_) {
-    const auto constant = constants_.find(variable.name);
-    logged.constants.push_back(constant == constants_.end() ? kNoStep : constant->second);
-  }
   return logged;
 }
 
@@ -255,8 +257,6 @@ void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
   variables_ = logged.variables;
   attributes_ = logged.attributes;
   attributes_changed_ = attributes_.size();
-  for (std::size_t i = 0; i < variables_.size() && i < logged.constants.size(); ++i)
-    if (logged.constants[i] != kNoStep) constants_[variables_[i].name] = logged.constants[i];
 }
 
 void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
@@ -364,10 +364,18 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
   }
   if (!why_interrupted_.empty()) {
     result.state = NextState::kWritersLost;
-    result.why = why_interrupted_;
+    result.why = fmt::format("{}; {} steps were complete", why_interrupted_, complete_);
     return result;
   }
   return std::nullopt;
+}
+
+/// The step whose value of a constant holds at `step`; kNoStep: there is none.
+std::uint64_t Account::constant_at(std::string_view variable, std::uint64_t step) const {
+  const auto found = constants_.find(variable);
+  if (found == constants_.end()) return kNoStep;
+  const auto behind = found->second.upper_bound(step);
+  return behind == found->second.begin() ? kNoStep : *std::prev(behind);
 }
 
 NextResult Account::describe(std::uint64_t step, Rank &rank) const {
@@ -380,10 +388,7 @@ NextResult Account::describe(std::uint64_t step, Rank &rank) const {
     if (found == steps_.end()) return;
     for (const auto &[server, report] : found->second.reports)
       for (const auto &told : report.variables) {
-        if (constants_only) {
-          const auto at = constants_.find(told.variable.name);
-          if (at == constants_.end() || at->second != number) continue;
-        }
+        if (constants_only && constant_at(told.variable.name, step) != number) continue;
         auto &variable = variables[told.variable.name];
         variable.variable = told.variable;
         variable.put_in = number;
@@ -396,8 +401,8 @@ NextResult Account::describe(std::uint64_t step, Rank &rank) const {
       }
   };
   std::set<std::uint64_t> earlier;
-  for (const auto &[name, number] : constants_)
-    if (number < step) earlier.insert(number);
+  for (const auto &[name, numbers] : constants_)
+    if (const auto number = constant_at(name, step); number < step) earlier.insert(number);
   for (const auto number : earlier) add(number, true);
   add(step, false);
   for (auto &[name, variable] : variables) result.variables.push_back(std::move(variable));

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -137,6 +138,7 @@ class Account {
   std::uint64_t beginning(const ReaderArgs &args) const;
   NextResult describe(std::uint64_t step, Rank &rank) const;
   void note_complete(std::uint64_t step);
+  std::uint64_t constant_at(std::string_view variable, std::uint64_t step) const;
   std::uint64_t needed() const;
   Group *find_group_of(const ReaderArgs &args);
 
@@ -148,7 +150,7 @@ class Account {
   std::string why_interrupted_;
   std::map<std::uint64_t, StepState> steps_;
   std::uint64_t complete_ = 0;
-  std::map<std::string, std::uint64_t, std::less<>> constants_;  ///< where their value is
+  std::map<std::string, std::set<std::uint64_t>, std::less<>> constants_;  ///< the steps in which they were put
   std::vector<AttributeArgs> attributes_;
   std::uint64_t attributes_changed_ = 0;
   std::vector<VariableArgs> variables_;  ///< as of the last complete step

@@ -100,7 +100,10 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
   auto *seat = stream ? stream->shelf.find_seat(args.writer) : nullptr;
   if (seat == nullptr) return Error{Code::kNotFound, "the server does not know this writer: it was started anew"};
   if (!stream->fault.empty()) return refused(stream->fault);
-  if (args.step < seat->ended) return WriteResult{true, false, take_released(*seat)};  // it was carried out
+  if (args.step < seat->ended) {  // it was carried out, perhaps by the server before this one
+    if (auto status = take_definitions(*seat, args); !status.ok()) return status.error();
+    return WriteResult{false, false, take_released(*seat)};
+  }
   if (args.step > seat->ended || args.attempt < seat->attempt) return refused("this step, or attempt, is not the writer's");
   if (args.attempt > seat->attempt) seat->start_anew(args.attempt);
   bool keeps = false;

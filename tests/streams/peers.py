@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests of streams share: servers, and writers and readers whose steps can be checked (streams_peer.cpp)."""
+import os
+import re
+import signal
+import subprocess
+import threading
+
+from harness import BUILD, DEADLINE_S, ProcessTestCase, wait_until
+
+PEER = os.path.join(BUILD, "tests", "streams_peer")
+SERVER = os.path.join(BUILD, "bin", "nessie-streams")
+
+
+class Lines:
+    """A process, and the lines that it has written until now."""
+
+    def __init__(self, case, command, env=None):
+        self.job = case.job(command, env=env, stderr=subprocess.STDOUT)
+        self.process = self.job.process
+        self.lines = []
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def has(self, pattern):
+        return next((line for line in list(self.lines) if re.match(pattern, line)), None)
+
+    def wait_for(self, pattern, deadline_s=DEADLINE_S):
+        def found():
+            line = self.has(pattern)
+            if line is None and self.process.poll() is not None:
+                self.thread.join(5)
+                line = self.has(pattern)
+                if line is None:
+                    raise AssertionError(f"ended with {self.process.returncode} before '{pattern}':\n" + "\n".join(self.lines[-20:]))
+            return line
+        return wait_until(found, lambda: f"'{pattern}' of\n" + "\n".join(self.lines[-20:]), deadline_s)
+
+    def numbers(self, word):
+        """Of all lines that begin with that word."""
+        found = (re.match(rf"{word} (\d+)", line) for line in list(self.lines))
+        return [int(match[1]) for match in found if match]
+
+    def kill(self):
+        self.process.kill()
+        self.end()
+
+    def stop(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def end(self, deadline_s=DEADLINE_S):
+        """Its exit code."""
+        try:
+            code = self.process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"runs still after {deadline_s} s:\n" + "\n".join(self.lines[-20:])) from None
+        self.thread.join(10)
+        return code
+
+
+class StreamsTestCase(ProcessTestCase):
+    """Servers of streams are found by the folder of contact files, which is the test's own."""
+
+    def start_server(self, *options, index=0, servers=1):
+        server = Lines(self, [SERVER, "--listen", "shm", "--log", self.path("log"), "--index", str(index),
+                              "--servers", str(servers), *options])
+        server.wait_for(r"shm://")
+        return server
+
+    def write(self, steps, *options, name="s"):
+        return Lines(self, [PEER, "write", str(steps), "--name", name, *map(str, options)])
+
+    def read(self, *options, name="s"):
+        return Lines(self, [PEER, "read", "--name", name, *map(str, options)])
+
+    def end_servers(self, *servers):
+        for server in servers:
+            server.process.terminate()
+            self.assertEqual(server.end(), 0, "\n".join(server.lines))
+
+    def assert_saw(self, reader, steps):
+        self.assertEqual(reader.numbers("step"), list(steps), "\n".join(reader.lines[-20:]))
