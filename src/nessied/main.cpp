@@ -106,7 +106,8 @@ void describe(CLI::App &app, Options &options, bool is_for_streams) {
               "When the staging service answers a write: auto, caching, direct");
   add_setting(app, options, "--memory", service + ".memory",
               "Memory for data of programs, of staging (as nessie-streams: of streams), e.g. 2G");
-  add_setting(app, options, "--name", "streams.name", "Streams: the name by which clients on this node find the servers");
+  add_setting(app, options, "--name", "streams.name",
+              "Streams: the name by which clients on this node find the servers");
   add_setting(
       app, options, "--durability", "durability",
       "Staging: what a file survives that says nothing else: memory, replicated, logged, durable; before it, for\n"

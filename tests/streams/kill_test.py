@@ -118,8 +118,8 @@ class Killed(StreamsTestCase):
         return int(reader.lines[-1].split("; ")[1].split()[0])
 
     def test_stopped_reader_holds_no_more_and_hears_of_it(self):
-        server = self.start_server("--memory", "2M", "--set", "streams.log=none", "--set", "streams.keep=0",
-                                   "--set", "streams.reader_timeout=1s")
+        server = self.start_server("--memory", "2M", "--set", "streams.keep=0", "--set", "streams.reader_timeout=1s",
+                                   log=False)
         writer = self.write(60, "--elements", 32_768, "--deadline", 20_000, "--await", 1)
         reader = self.read("--pause", 20)
         reader.wait_for("step 1 ")
@@ -131,7 +131,7 @@ class Killed(StreamsTestCase):
         self.end_servers(server)
 
     def test_stopped_view_does_not_hold_up_the_writer(self):
-        server = self.start_server("--memory", "2M", "--set", "streams.log=none")
+        server = self.start_server("--memory", "2M", log=False)
         writer = self.write(200, "--elements", 32_768, "--pause", 1)
         reader = self.read("--view")
         reader.wait_for("step")

@@ -68,8 +68,8 @@ class Lines:
 class StreamsTestCase(ProcessTestCase):
     """Servers of streams are found by the folder of contact files, which is the test's own."""
 
-    def start_server(self, *options, index=0, servers=1):
-        server = Lines(self, [SERVER, "--listen", "shm", "--log", self.path("log"), "--index", str(index),
+    def start_server(self, *options, index=0, servers=1, log=True):
+        server = Lines(self, [SERVER, "--listen", "shm", "--log", self.path("log") if log else "none", "--index", str(index),
                               "--servers", str(servers), *options])
         server.wait_for(r"shm://")
         return server

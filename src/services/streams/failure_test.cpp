@@ -80,7 +80,7 @@ TEST_F(Streams, Put_WhatCannotBe_IsToldAndChangesNothing) {
   EXPECT_EQ(writer.put("x", {{1}, {4}}, values.data()).code(), Code::kOutOfRange);
   EXPECT_EQ(writer.put("x", {{-1}, {2}}, values.data()).code(), Code::kInvalidArgument);
   ASSERT_TRUE(writer.put("x", {{0}, {2}}, values.data()).ok());
-  EXPECT_EQ(writer.put("x", {{1}, {2}}, values.data()).code(), Code::kOutOfRange);  // overlaps
+  EXPECT_EQ(writer.put("x", {{1}, {2}}, values.data()).code(), Code::kOutOfRange);                // overlaps
   EXPECT_EQ(writer.define({"x", Type::kDouble, {8}, {}, false}).code(), Code::kInvalidArgument);  // it was put
   EXPECT_EQ(writer.define({"x", Type::kFloat, {4}, {}, false}).code(), Code::kInvalidArgument);
   ASSERT_TRUE(writer.put("x", {{2}, {2}}, values.data()).ok());

@@ -84,9 +84,11 @@ Status check(const VariableArgs &variable) {
   };
   if (size_of(variable.type) == 0) return bad("has a type that does not exist: use one of nessie::streams::Type");
   if (variable.shape.size() > MOST_DIMENSIONS) return bad("has more than 16 dimensions");
-  if (!counted(variable.shape)) return bad("has a shape with a negative extent, or with too many elements to be counted");
+  if (!counted(variable.shape))
+    return bad("has a shape with a negative extent, or with too many elements to be counted");
   if (!variable.fill.empty() && variable.fill.size() != size_of(variable.type))
-    return bad(fmt::format("has a fill value of {} bytes; its type has {}", variable.fill.size(), size_of(variable.type)));
+    return bad(
+        fmt::format("has a fill value of {} bytes; its type has {}", variable.fill.size(), size_of(variable.type)));
   return {};
 }
 
@@ -111,9 +113,10 @@ bool is_box(const Box &box) {
 
 Status check_inside(const VariableArgs &variable, const Box &box) {
   if (!is_box(box) || box.count.size() != variable.shape.size())
-    return Error{Code::kInvalidArgument,
-                 fmt::format("variable '{}' has {} dimensions; a box of it has as many starts and counts, none negative",
-                             variable.name, variable.shape.size())};
+    return Error{
+        Code::kInvalidArgument,
+        fmt::format("variable '{}' has {} dimensions; a box of it has as many starts and counts, none negative",
+                    variable.name, variable.shape.size())};
   for (std::size_t d = 0; d < variable.shape.size(); ++d)
     if (box.start[d] + box.count[d] > variable.shape[d])
       return Error{Code::kOutOfRange, fmt::format("{} is not inside the array, whose dimension {} has {} elements",
@@ -155,7 +158,8 @@ bool overlap(const Box &a, const Box &b) {
 
 bool contains(const Box &outer, const Box &inner) {
   for (std::size_t d = 0; d < outer.start.size(); ++d)
-    if (inner.start[d] < outer.start[d] || inner.start[d] + inner.count[d] > outer.start[d] + outer.count[d]) return false;
+    if (inner.start[d] < outer.start[d] || inner.start[d] + inner.count[d] > outer.start[d] + outer.count[d])
+      return false;
   return true;
 }
 
@@ -275,7 +279,8 @@ void copy_part(const Box &part, std::size_t element_bytes, const std::byte *sour
   std::array<Level, MOST_DIMENSIONS + 1> levels;
   const auto used = make_levels(part, element_bytes, source_box, target_box, levels);
   const auto bytes = static_cast<std::int64_t>(element_bytes);
-  copy_levels(levels, used - 1, source + place_in(source_box, part) * bytes, target + place_in(target_box, part) * bytes);
+  copy_levels(levels, used - 1, source + place_in(source_box, part) * bytes,
+              target + place_in(target_box, part) * bytes);
 }
 
 void transpose(const std::vector<std::int64_t> &count, std::size_t element_bytes, const std::byte *source,
@@ -296,12 +301,14 @@ void fill_with(std::byte *target, std::int64_t elements, const std::vector<std::
   if (elements == 0) return;
   const auto total = static_cast<std::size_t>(elements) * value.size();
   std::memcpy(target, value.data(), value.size());
-  for (auto done = value.size(); done < total; done *= 2) std::memcpy(target + done, target, std::min(done, total - done));
+  for (auto done = value.size(); done < total; done *= 2)
+    std::memcpy(target + done, target, std::min(done, total - done));
 }
 
 // --- slices -----------------------------------------------------------------------------------------------------------
 
-Slices::Slices(const Box &box, std::size_t element_bytes, std::size_t most_bytes) : box_(box), at_(box.start.size(), 0) {
+Slices::Slices(const Box &box, std::size_t element_bytes, std::size_t most_bytes)
+    : box_(box), at_(box.start.size(), 0) {
   done_ = elements_of(box) == 0;
   const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(most_bytes / element_bytes));
   std::int64_t below = 1;

@@ -34,11 +34,11 @@ class ServerThread {
     auto with = nssi::testing::options_for(transport, true);
     with.max_fibers = 256;
     host_ = *nessie::service::Host::open({.runtime = std::move(with)});
-    auto started = host_->start({.name = "streams"}, [&](const auto &context) { return Server::start(context, options); });
+    auto started =
+        host_->start({.name = "streams"}, [&](const auto &context) { return Server::start(context, options); });
     if (!started.ok()) throw std::runtime_error(started.error().message);
     thread_ = std::thread([this] { host_->run(); });
-    if (!announced.empty())
-      announcement_.emplace(*nssi::announce(host_->runtime(), "file:" + announced, {}, soon()));
+    if (!announced.empty()) announcement_.emplace(*nssi::announce(host_->runtime(), "file:" + announced, {}, soon()));
   }
   ~ServerThread() {
     announcement_.reset();

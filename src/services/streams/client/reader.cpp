@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -68,6 +69,7 @@ class ReaderState {
                     const nssi::CallOptions &with, const Start &start, const Take &take);
   Status get_remote(const wire::StepVariable &variable, const wire::Box &box, std::byte *into, Deadline deadline);
   void say_that_it_lives();
+  bool may_have_been_let_go();
 
   const std::shared_ptr<wire::Session> session_;
   const std::shared_ptr<wire::Place> place_;
@@ -78,6 +80,8 @@ class ReaderState {
   std::uint64_t generation_ = 0, ended_ = 0;
   std::uint32_t timeout_ms_ = 0;
   bool is_open_ = false, is_closed_ = false, is_over_ = false;
+  std::atomic<bool> was_let_go_{false};
+  std::atomic<Clock::rep> last_said_{0};  ///< when the servers heard last that it lives
   std::optional<nssi::Future<wire::NextResult>> ahead_;
   wire::NextResult now_;
 };
@@ -122,6 +126,7 @@ Status ReaderState::introduce(const wire::Place::Peer &peer, Deadline deadline) 
   stream_ = opened->stream;
   timeout_ms_ = opened->reader_timeout_ms;
   generation_ = peer.generation;
+  last_said_ = Clock::now().time_since_epoch().count();
   ahead_.reset();
   return {};
 }
@@ -135,7 +140,8 @@ Status ReaderState::open(Deadline deadline) {
   if (!status.ok()) return status;
   if (options_.reading == Reading::kView) return {};
   if (const auto peer = place_->connect(0, Deadline::now()); peer.ok()) ask_ahead(*peer);
-  session_->add_beat(this, [this] { say_that_it_lives(); }, std::chrono::milliseconds(std::max(timeout_ms_ / 4, 1u)));
+  session_->add_beat(
+      this, [this] { say_that_it_lives(); }, std::chrono::milliseconds(std::max(timeout_ms_ / 4, 1u)));
   return {};
 }
 
@@ -147,7 +153,15 @@ void ReaderState::say_that_it_lives() {
   options.deadline = Deadline::in(std::chrono::seconds(1));
   options.idempotent = true;
   wire::Client client(session_->runtime(), peer->id);
-  (void)client.alive(stream_, key_, options);
+  if (client.alive(stream_, key_, options).code() == Code::kNotFound) was_let_go_ = true;
+  last_said_ = Clock::now().time_since_epoch().count();
+}
+
+/// What it was told before it was stopped for so long that the servers went on without it does not hold any more.
+bool ReaderState::may_have_been_let_go() {
+  const auto now = Clock::now();
+  const Clock::time_point last{Clock::duration(last_said_.load())};
+  return was_let_go_.exchange(false) || now - last >= std::chrono::milliseconds(timeout_ms_);
 }
 
 // --- steps ------------------------------------------------------------------------------------------------------------
@@ -167,6 +181,7 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
   if (is_open_) return bad(fmt::format("step {} is open: end_step() comes first", step));
   if (is_over_) return StepState::kEnd;
   // What a view was told some time ago may not be the newest any more.
+  if (options_.reading == Reading::kEvery && may_have_been_let_go()) ahead_.reset();
   if (options_.reading == Reading::kView && ahead_ && ahead_->test()) ahead_.reset();
   for (bool has_polled = false, is_asked_now = false;;) {
     is_asked_now = !ahead_;
@@ -187,7 +202,8 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
     }
     // Without patience it may be on its way still: what was asked for only now is given a moment.
     constexpr std::chrono::milliseconds kMoment{20};
-    auto result = ahead_->wait(deadline.passed() && !has_polled ? Deadline::in(is_asked_now ? kMoment : kMoment / 20) : deadline);
+    auto result =
+        ahead_->wait(deadline.passed() && !has_polled ? Deadline::in(is_asked_now ? kMoment : kMoment / 20) : deadline);
     has_polled = true;
     if (result.code() == Code::kTimedOut && !ahead_->is_over()) return StepState::kNotYet;
     ahead_.reset();
@@ -236,7 +252,8 @@ Status ReaderState::end_step() {
   is_open_ = false;
   ended_ = step + 1;
   if (options_.reading == Reading::kView) return {};
-  if (const auto peer = place_->connect(0, Deadline::now()); peer.ok() && peer->generation == generation_) ask_ahead(*peer);
+  if (const auto peer = place_->connect(0, Deadline::now()); peer.ok() && peer->generation == generation_)
+    ask_ahead(*peer);
   return {};
 }
 
@@ -247,7 +264,8 @@ Status ReaderState::close(Deadline deadline, bool unsubscribes) {
   ahead_.reset();
   wire::CloseArgs args{stream_, key_, ended_, unsubscribes};
   auto status = place_->ask<void>(
-      0, deadline, [&](wire::Client &client, const nssi::CallOptions &options) { return client.close_reader(args, options); },
+      0, deadline,
+      [&](wire::Client &client, const nssi::CallOptions &options) { return client.close_reader(args, options); },
       [&](const auto &peer) { return unsubscribes ? introduce(peer, deadline) : Status(); });
   if (status.code() == Code::kNotFound && !unsubscribes) status = {};
   is_closed_ = status.ok();
@@ -299,8 +317,8 @@ Status ReaderState::ask_shares(const wire::StepVariable &variable, const wire::B
     if (status.ok())
       for (const auto &result : results) take(result);
     if (status.ok() || !wire::may_come_back(status.code()) || deadline.passed()) return status;
-    if (auto paused = nessie::service::pause(session_->runtime(),
-                                             Deadline::in(std::chrono::milliseconds(20)).earlier(deadline));
+    if (auto paused =
+            nessie::service::pause(session_->runtime(), Deadline::in(std::chrono::milliseconds(20)).earlier(deadline));
         !paused.ok())
       return paused;
   }
@@ -323,9 +341,9 @@ Result<bool> ReaderState::prepare(const wire::StepVariable &variable, const wire
       [&](const auto &result) { covered += result.elements; });
   if (!status.ok()) return status.error();
   if (covered == static_cast<std::uint64_t>(wire::elements_of(box))) return true;
-  return Error{Code::kNotFound, fmt::format("of the {} elements of {} in step {}, {} were put, and it has no fill value",
-                                            wire::elements_of(box), wire::describe(variable.variable.name, box), step,
-                                            covered)};
+  return Error{Code::kNotFound,
+               fmt::format("of the {} elements of {} in step {}, {} were put, and it has no fill value",
+                           wire::elements_of(box), wire::describe(variable.variable.name, box), step, covered)};
 }
 
 Status ReaderState::get_remote(const wire::StepVariable &variable, const wire::Box &box, std::byte *into,
@@ -359,8 +377,8 @@ Status ReaderState::get(std::string_view name, const Box &given, void *destinati
   const auto element = wire::size_of(variable.variable.type);
   const auto bytes = wire::bytes_of(variable.variable, box);
   if (size_bytes < bytes)
-    return Error{Code::kOutOfRange, fmt::format("{} has {} bytes, and the memory for it {}", wire::describe(name, box), bytes,
-                                                size_bytes)};
+    return Error{Code::kOutOfRange, fmt::format("{} has {} bytes, and the memory for it {}", wire::describe(name, box),
+                                                bytes, size_bytes)};
   if (bytes == 0) return {};
   std::vector<std::byte> turned;
   const bool is_turned = order == Order::kFortran && box.count.size() > 1;
@@ -391,7 +409,8 @@ Result<Figures> ReaderState::figures(std::string_view name, const Box &given, De
   Figures figures{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0, 0};
   double sum = 0;
   auto status = ask_shares<wire::FiguresResult>(
-      variable, box, deadline, {}, [&](auto &client, const auto &options) { return client.figures_async(args, options); },
+      variable, box, deadline, {},
+      [&](auto &client, const auto &options) { return client.figures_async(args, options); },
       [&](const auto &each) {
         figures.minimum = std::min(figures.minimum, each.minimum);
         figures.maximum = std::max(figures.maximum, each.maximum);

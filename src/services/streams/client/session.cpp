@@ -167,7 +167,8 @@ Result<Place::Peer> Place::connect(std::uint32_t server, Deadline deadline) {
     if (peer.ok() || deadline.passed()) return peer;
     const auto code = peer.code();
     if (!may_come_back(code) && code != Code::kTimedOut && code != Code::kBusy) return peer;
-    if (auto status = nessie::service::pause(session_->runtime(), Deadline::in(std::chrono::milliseconds(50)).earlier(deadline));
+    if (auto status =
+            nessie::service::pause(session_->runtime(), Deadline::in(std::chrono::milliseconds(50)).earlier(deadline));
         !status.ok())
       return status.error();
   }
@@ -253,18 +254,21 @@ std::shared_ptr<Place> place_at(const std::shared_ptr<Session> &session, const s
   return made;
 }
 
-Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at, Deadline deadline) {
+Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at,
+                                          Deadline deadline) {
   for (;;) {
     std::vector<std::shared_ptr<Place>> there;
-    Error last{Code::kNotFound,
-               fmt::format("there are no servers of streams in {}: start them with nessie-streams, or say where they are "
-                           "(NESSIE_STREAMS_AT)",
-                           contact_folder())};
+    Error last{
+        Code::kNotFound,
+        fmt::format("there are no servers of streams in {}: start them with nessie-streams, or say where they are "
+                    "(NESSIE_STREAMS_AT)",
+                    contact_folder())};
     const auto places = places_of(*session, at);
     for (const auto &each : places) {
       auto place = place_at(session, each);
       // Of several files, some may be stale.
-      const auto patience = places.size() == 1 ? deadline : Deadline::in(std::chrono::milliseconds(500)).earlier(deadline);
+      const auto patience =
+          places.size() == 1 ? deadline : Deadline::in(std::chrono::milliseconds(500)).earlier(deadline);
       if (auto count = place->servers(patience); count.ok())
         there.push_back(std::move(place));
       else
@@ -277,7 +281,8 @@ Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &sessio
                                                        contact_folder())};
     if (deadline.passed()) return last;
     if (!places.empty() && last.code != Code::kPeerLost && last.code != Code::kTimedOut) return last;
-    if (auto status = nessie::service::pause(session->runtime(), Deadline::in(std::chrono::milliseconds(20)).earlier(deadline));
+    if (auto status =
+            nessie::service::pause(session->runtime(), Deadline::in(std::chrono::milliseconds(20)).earlier(deadline));
         !status.ok())
       return status.error();
   }
@@ -289,7 +294,8 @@ std::uint32_t patience_until(Deadline deadline) {
   if (deadline.is_never()) return static_cast<std::uint32_t>(kLongest.count());
   const auto left = std::max(deadline.when() - Clock::now(), Clock::duration(0));
   const auto patience = left - std::min<Clock::duration>(left / 4, kForTheAnswer);
-  return static_cast<std::uint32_t>(std::min(std::chrono::floor<std::chrono::milliseconds>(patience), kLongest).count());
+  return static_cast<std::uint32_t>(
+      std::min(std::chrono::floor<std::chrono::milliseconds>(patience), kLongest).count());
 }
 
 }  // namespace streams

@@ -105,8 +105,8 @@ class Place {
   Result<Peer> connect(std::uint32_t server, Deadline deadline);
   void lose(std::uint32_t server, std::uint64_t generation);
 
-  /// What `call(client, options)` answers, an idempotent call; made again, to wherever the server is by then, when it was
-  /// lost, until the deadline. `introduce(peer)` is called before the first call over each connection.
+  /// What `call(client, options)` answers, an idempotent call; made again, to wherever the server is by then, when it
+  /// was lost, until the deadline. `introduce(peer)` is called before the first call over each connection.
   template <class T, class Call, class Introduce>
   nssi::Outcome<T> ask(std::uint32_t server, Deadline deadline, const Call &call, const Introduce &introduce);
 
@@ -129,7 +129,8 @@ inline bool may_come_back(Code code) { return code == Code::kPeerLost || code ==
 
 template <class T, class Call, class Introduce>
 nssi::Outcome<T> Place::ask(std::uint32_t server, Deadline deadline, const Call &call, const Introduce &introduce) {
-  for (Clock::duration wait = std::chrono::milliseconds(10);; wait = std::min<Clock::duration>(2 * wait, std::chrono::milliseconds(500))) {
+  for (Clock::duration wait = std::chrono::milliseconds(10);;
+       wait = std::min<Clock::duration>(2 * wait, std::chrono::milliseconds(500))) {
     const auto peer = connect(server, deadline);
     if (!peer.ok()) return peer.error();
     nssi::Outcome<T> outcome = Error{};
@@ -156,7 +157,8 @@ std::shared_ptr<Place> place_at(const std::shared_ptr<Session> &session, const s
 /// user on this node, which may be none.
 std::vector<std::string> places_of(const Session &session, std::string_view at);
 /// The only one; waits for one. kInvalidArgument: there are several.
-Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at, Deadline deadline);
+Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at,
+                                          Deadline deadline);
 /// How long a server may wait, if its answer is to be here by the deadline.
 std::uint32_t patience_until(Deadline deadline);
 

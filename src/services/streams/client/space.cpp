@@ -125,8 +125,8 @@ Status Space::get(std::string_view name, std::uint64_t version, Type type, const
   if (auto status = check(name, type, args.box); !status.ok()) return status;
   const auto bytes = static_cast<std::size_t>(wire::elements_of(args.box)) * size_of(type);
   if (size_bytes < bytes)
-    return Error{Code::kOutOfRange, fmt::format("{} has {} bytes, and the memory for it {}", wire::describe(name, args.box),
-                                                bytes, size_bytes)};
+    return Error{Code::kOutOfRange, fmt::format("{} has {} bytes, and the memory for it {}",
+                                                wire::describe(name, args.box), bytes, size_bytes)};
   if (bytes == 0) return {};
   auto lent = Lent::make(*state_->session, {static_cast<std::byte *>(destination), bytes}, nnti::Rights::kRemoteWrite);
   if (!lent.ok()) return lent.error();

@@ -175,7 +175,8 @@ Status WriterState::open(Deadline deadline) {
   if (!server.ok()) return server.error();
   server_ = *server;
   const auto nothing = [](wire::Client &, const nssi::CallOptions &) { return Status(); };
-  auto status = place_->ask<void>(0, deadline, nothing, [&](const auto &peer) { return introduce_first(peer, deadline); });
+  auto status =
+      place_->ask<void>(0, deadline, nothing, [&](const auto &peer) { return introduce_first(peer, deadline); });
   if (!status.ok() || server_ == 0) return status;
   return place_->ask<void>(server_, deadline, nothing, [&](const auto &peer) { return introduce(peer, deadline); });
 }
@@ -262,8 +263,8 @@ Result<std::uint32_t> WriterState::check_put(std::string_view name, const wire::
   if (wire::elements_of(box) > 0)
     for (const auto &other : known.boxes)
       if (wire::overlap(other, box))
-        return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step", wire::describe(name, box),
-                                                    wire::describe(name, other))};
+        return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step",
+                                                    wire::describe(name, box), wire::describe(name, other))};
   return variable;
 }
 
@@ -288,8 +289,7 @@ Status WriterState::put(std::string_view name, const Box &given, const void *dat
   const auto bytes = static_cast<std::size_t>(wire::bytes_of(known, box));
   if (data == nullptr && bytes > 0) return bad("the data are a null pointer");
   const bool is_turned = order == Order::kFortran && box.count.size() > 1;
-  if (!is_turned && small_.size() + bytes <= wire::MOST_INLINE)
-    return put_small(*variable, box, data, bytes);
+  if (!is_turned && small_.size() + bytes <= wire::MOST_INLINE) return put_small(*variable, box, data, bytes);
   auto room = arena_.make_room(bytes, known.is_constant);
   if (!room.ok()) return room.error();
   if (is_turned)
@@ -455,7 +455,9 @@ Status WriterState::close(Deadline deadline) {
   if (is_open_) give_up_step();
   is_open_ = false;
   wire::CloseArgs args{stream_, key_, step_, false};
-  const auto say = [&](wire::Client &client, const nssi::CallOptions &options) { return client.close_writer(args, options); };
+  const auto say = [&](wire::Client &client, const nssi::CallOptions &options) {
+    return client.close_writer(args, options);
+  };
   if (server_ != 0)
     if (auto status = place_->ask<void>(server_, deadline, say, [&](const auto &p) { return introduce(p, deadline); });
         !status.ok())

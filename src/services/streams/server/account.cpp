@@ -54,12 +54,14 @@ void Account::begin_group(std::uint32_t size, std::uint32_t await_readers) {
 
 Status Account::seat_writer(const WriterArgs &args, PeerId peer) {
   if (args.size != size())
-    return bad(fmt::format("stream '{}' is written by {} ranks, and not by {}: all ranks have to say the same size", name_,
-                           size(), args.size));
-  if (args.lasting != lasting_) return bad(fmt::format("the ranks that write stream '{}' differ in its durability", name_));
+    return bad(fmt::format("stream '{}' is written by {} ranks, and not by {}: all ranks have to say the same size",
+                           name_, size(), args.size));
+  if (args.lasting != lasting_)
+    return bad(fmt::format("the ranks that write stream '{}' differ in its durability", name_));
   auto &writer = writers_[args.rank];
   if (writer.key != 0 && writer.key != args.writer)
-    return Error{Code::kExists, fmt::format("rank {} of those who write stream '{}' is there already", args.rank, name_)};
+    return Error{Code::kExists,
+                 fmt::format("rank {} of those who write stream '{}' is there already", args.rank, name_)};
   if (await_readers_ != args.await_readers)
     return bad(fmt::format("the ranks that write stream '{}' wait for different numbers of readers", name_));
   writer.key = args.writer;
@@ -108,7 +110,8 @@ void Account::interrupt(std::string why) {
 }
 
 bool Account::has_readers_awaited() const {
-  const auto there = std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected() == g.ranks.size(); });
+  const auto there =
+      std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected() == g.ranks.size(); });
   return there >= static_cast<std::ptrdiff_t>(await_readers_);
 }
 
@@ -122,13 +125,14 @@ Status Account::check_against(const StepState &state, const StepReport &report) 
       for (const auto &theirs : other.variables) {
         if (ours.variable.name != theirs.variable.name) continue;
         if (!agree(ours.variable, theirs.variable))
-          return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step, name_,
-                                 ours.variable.name));
+          return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step,
+                                 name_, ours.variable.name));
         for (const auto &a : ours.boxes)
           for (const auto &b : theirs.boxes)
             if (overlap(a, b))
-              return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step, name_,
-                                     streams::describe(ours.variable.name, a), streams::describe(ours.variable.name, b)));
+              return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step,
+                                     name_, streams::describe(ours.variable.name, a),
+                                     streams::describe(ours.variable.name, b)));
       }
   }
   return {};
@@ -271,7 +275,8 @@ void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
 Account::Group *Account::find_group_of(const ReaderArgs &args) {
   for (auto &group : groups_) {
     if (!args.subscription.empty() && group.subscription == args.subscription) return &group;
-    if (args.subscription.empty() && group.subscription.empty() && args.group != 0 && group.key == args.group) return &group;
+    if (args.subscription.empty() && group.subscription.empty() && args.group != 0 && group.key == args.group)
+      return &group;
   }
   return nullptr;
 }
@@ -306,12 +311,14 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
     group->ranks.assign(args.size, Rank{0, {}, false, ended, 0, ended});
   }
   if (group->reading != args.reading || group->ranks.size() != args.size)
-    return bad(fmt::format("{} of stream '{}' say that they are {}, and whether they see every step: all have to say the "
-                           "same",
-                           group->name(), name_, group->ranks.size()));
+    return bad(
+        fmt::format("{} of stream '{}' say that they are {}, and whether they see every step: all have to say the "
+                    "same",
+                    group->name(), name_, group->ranks.size()));
   auto &rank = group->ranks[args.rank];
   if (rank.is_connected && rank.key != args.reader)
-    return Error{Code::kExists, fmt::format("rank {} of {} of stream '{}' is there already", args.rank, group->name(), name_)};
+    return Error{Code::kExists,
+                 fmt::format("rank {} of {} of stream '{}' is there already", args.rank, group->name(), name_)};
   const bool is_another = rank.key != args.reader;
   rank.key = args.reader;
   rank.peer = peer;
@@ -442,7 +449,8 @@ void Account::let_go_of_silent(Clock::time_point then) {
 void Account::inherit(const Account &former) {
   for (const auto &group : former.groups_) {
     if (group.subscription.empty() || !group.holds()) continue;
-    groups_.push_back({group.subscription, 0, group.reading, 0, std::vector<Rank>(group.ranks.size()), 0, group.heard, {}});
+    groups_.push_back(
+        {group.subscription, 0, group.reading, 0, std::vector<Rank>(group.ranks.size()), 0, group.heard, {}});
   }
 }
 
@@ -471,8 +479,8 @@ StreamReport Account::report() const {
   report.attributes = attributes_;
   for (const auto &group : groups_)
     report.readers.push_back({group.subscription, group.reading, static_cast<std::uint32_t>(group.ranks.size()),
-                              group.connected(), group.ended(),
-                              complete_ - std::min(complete_, group.ended()), group.missed});
+                              group.connected(), group.ended(), complete_ - std::min(complete_, group.ended()),
+                              group.missed});
   return report;
 }
 

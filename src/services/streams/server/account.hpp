@@ -34,8 +34,8 @@ class Account {
     Key key = 0;
     PeerId peer;
     bool is_connected = false, is_closed = false;
-    std::uint64_t steps = 0;        ///< that it had ended when it closed
-    Clock::time_point gone_at;      ///< when one that is not connected is held for dead
+    std::uint64_t steps = 0;    ///< that it had ended when it closed
+    Clock::time_point gone_at;  ///< when one that is not connected is held for dead
   };
   /// A rank of a group of readers.
   struct Rank {
@@ -44,7 +44,7 @@ class Account {
     bool is_connected = false;
     std::uint64_t ended = 0;  ///< steps from the stream's first on
     std::uint64_t attributes_told = 0;
-    std::uint64_t told = 0;   ///< steps up to the last that it has heard of
+    std::uint64_t told = 0;  ///< steps up to the last that it has heard of
   };
   struct Group {
     std::string subscription;
@@ -97,8 +97,8 @@ class Account {
   bool knows_writer(Key writer) const;
 
   // --- steps --------------------------------------------------------------------------------------------------------
-  /// What a server has of a step. An error: boxes of two servers overlap, or variables differ; the stream is interrupted
-  /// then.
+  /// What a server has of a step. An error: boxes of two servers overlap, or variables differ; the stream is
+  /// interrupted then.
   Status take(const StepReport &report);
   /// Steps that are complete, counted from the stream's first.
   std::uint64_t complete() const { return complete_; }

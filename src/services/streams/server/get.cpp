@@ -2,8 +2,8 @@
 // What readers get: boxes, put together of the blocks that writers have put, and pushed into the reader's array.
 //
 // Design notes. What is contiguous both in a block and in the reader's array is pushed from where it lies. Otherwise a
-// slice of the array is put together in a buffer that stays in the processor's cache, and pushed at once: a push costs as
-// much as copying some kilobytes, and rows are often shorter.
+// slice of the array is put together in a buffer that stays in the processor's cache, and pushed at once: a push costs
+// as much as copying some kilobytes, and rows are often shorter.
 #include <services/streams/server/server.hpp>
 
 #include <nssi/memory.hpp>
@@ -90,7 +90,8 @@ Result<std::int64_t> Server::push(Request &request, const VariableArgs &variable
     const auto bytes = static_cast<std::uint64_t>(elements_of(part)) * element;
     const bool is_one_run = bytes >= kPushAlone && is_run_of(block->box, part) && is_run_of(box, part);
     const auto first = is_one_run ? static_cast<std::uint64_t>(place_in(block->box, part)) * element : 0;
-    auto held = store_->bytes_of(*block->chunk, block->offset + first, is_one_run ? bytes : bytes_of(variable, block->box));
+    auto held =
+        store_->bytes_of(*block->chunk, block->offset + first, is_one_run ? bytes : bytes_of(variable, block->box));
     if (!held.ok()) return held.error();
     if (!is_one_run) {
       others.push_back({block->box, *std::move(held)});
@@ -132,7 +133,8 @@ nssi::Outcome<GetResult> Server::get(Request &request, const GetArgs &args) {
 namespace {
 
 template <class T>
-void count_in(FiguresResult &figures, const std::byte *bytes, std::int64_t elements, const std::vector<std::byte> &fill) {
+void count_in(FiguresResult &figures, const std::byte *bytes, std::int64_t elements,
+              const std::vector<std::byte> &fill) {
   const auto *values = reinterpret_cast<const T *>(bytes);
   const bool has_fill = fill.size() == sizeof(T);
   T filler{};

@@ -19,9 +19,7 @@ constexpr std::chrono::seconds kPatience{30};
 
 using Client = STREAMS::CURRENT::Client;
 
-Client client_of(nssi::Runtime &runtime, nnti::PeerId peer) {
-  return Client(runtime, peer);
-}
+Client client_of(nssi::Runtime &runtime, nnti::PeerId peer) { return Client(runtime, peer); }
 
 }  // namespace
 
@@ -35,9 +33,10 @@ nssi::Outcome<HelloResult> Server::hello(Request &, const HelloArgs &args) {
   if (!is_ready_)
     return Error{Code::kUnavailable, "the server reads its log, and will be there soon", nessie::Scope::kService};
   if (args.protocol == PROTOCOL) return myself();
-  return Error{Code::kUnsupported, fmt::format("this server of streams speaks version {} of its protocol, and not {}: use "
-                                               "one version of Nessie",
-                                               PROTOCOL, args.protocol)};
+  return Error{Code::kUnsupported,
+               fmt::format("this server of streams speaks version {} of its protocol, and not {}: use "
+                           "one version of Nessie",
+                           PROTOCOL, args.protocol)};
 }
 
 /// A server that was started anew comes once more, with another incarnation.
@@ -45,8 +44,9 @@ nssi::Outcome<HelloResult> Server::join(Request &request, const JoinArgs &args) 
   if (!is_first()) return Error{Code::kInvalidArgument, "only the first server is joined"};
   if (args.protocol != PROTOCOL) return Error{Code::kUnsupported, "servers of one group are of one version"};
   if (args.servers != options_.servers || args.index == 0 || args.index >= options_.servers)
-    return Error{Code::kInvalidArgument, fmt::format("server {} of {} cannot join {} servers: start all with the same number",
-                                                     args.index, args.servers, options_.servers)};
+    return Error{Code::kInvalidArgument,
+                 fmt::format("server {} of {} cannot join {} servers: start all with the same number", args.index,
+                             args.servers, options_.servers)};
   auto &known = joined_[args.index];
   if (!known.url.empty() && known.incarnation != args.incarnation) {
     for (const auto &stream : in_order_) {
@@ -63,7 +63,8 @@ nssi::Outcome<HelloResult> Server::join(Request &request, const JoinArgs &args) 
 /// A fiber, until the first server has taken this one in; and again when it was lost.
 void Server::join_first() {
   JoinArgs args{PROTOCOL, options_.index, options_.servers, runtime_.url(), incarnation_};
-  for (auto wait = std::chrono::milliseconds(20); !is_ending_; wait = std::min(2 * wait, std::chrono::milliseconds(1000))) {
+  for (auto wait = std::chrono::milliseconds(20); !is_ending_;
+       wait = std::min(2 * wait, std::chrono::milliseconds(1000))) {
     auto peer = nssi::connect_to(runtime_, options_.first, Deadline::in(kPatience));
     if (peer.ok()) {
       auto joined = client_of(runtime_, *peer).join(args, {.deadline = Deadline::in(kPatience), .idempotent = true});
@@ -96,9 +97,7 @@ void Server::report_all() {
 /// To the account, wherever it is. What is wrong with it is told to writers at their next call.
 void Server::report(const StreamPtr &stream, StepReport report) {
   if (stream->account) {
-    if (auto status = stream->account->take(report); !status.ok()) {
-      stream->fault = status.error().message;
-    }
+    if (auto status = stream->account->take(report); !status.ok()) { stream->fault = status.error().message; }
     stream->changed.notify_all();
     return settle(*stream);
   }

@@ -48,7 +48,8 @@ std::string log_folder(const nessie::Config &config, std::uint32_t index) {
   const char *temporary = std::getenv("TMPDIR");
   for (const char *base : {temporary, "/var/tmp"}) {
     if (base == nullptr || *base == '\0' || ::access(base, W_OK) != 0 || is_in_memory(base)) continue;
-    return fmt::format("{}/nessie-streams-{}/{}/server.{}", base, ::getuid(), config.get_or("streams.name", "default"), index);
+    return fmt::format("{}/nessie-streams-{}/{}/server.{}", base, ::getuid(), config.get_or("streams.name", "default"),
+                       index);
   }
   return {};
 }
@@ -84,9 +85,10 @@ Result<std::vector<std::string>> places_to_announce(const nessie::Config &config
   std::filesystem::create_directories(contact_folder(), error);
   if (!error) std::filesystem::permissions(contact_folder(), std::filesystem::perms::owner_all, error);
   if (error)
-    return Error{Code::kIo, fmt::format("cannot make the folder {}, where clients look for servers: {}", contact_folder(),
-                                        error.message()),
-                 nessie::Scope::kOperation, error.value()};
+    return Error{
+        Code::kIo,
+        fmt::format("cannot make the folder {}, where clients look for servers: {}", contact_folder(), error.message()),
+        nessie::Scope::kOperation, error.value()};
   return std::vector{own_place(config)};
 }
 

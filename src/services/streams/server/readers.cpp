@@ -12,7 +12,8 @@ namespace streams {
 namespace {
 
 Error unknown_reader() {
-  return {Code::kNotFound, "the server does not know this reader: it was started anew, or the reader was silent for long"};
+  return {Code::kNotFound,
+          "the server does not know this reader: it was started anew, or the reader was silent for long"};
 }
 
 Status check_reader(const ReaderArgs &args) {
@@ -20,8 +21,9 @@ Status check_reader(const ReaderArgs &args) {
   if (args.size == 0 || args.size > (1 << 24) || args.rank >= args.size || args.reader == 0)
     return Error{Code::kInvalidArgument, fmt::format("rank {} is not among {} readers", args.rank, args.size)};
   if (args.size > 1 && args.subscription.empty() && args.group == 0)
-    return Error{Code::kInvalidArgument, "several ranks of readers have to say which group they are: by the name of a "
-                                         "subscription, or a number"};
+    return Error{Code::kInvalidArgument,
+                 "several ranks of readers have to say which group they are: by the name of a "
+                 "subscription, or a number"};
   if (!args.subscription.empty()) return check_name("subscription", args.subscription);
   return {};
 }
@@ -46,9 +48,10 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
   const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
   auto stream = args.known != 0 ? find(args.known) : stream_to_read(args);
   if (args.known != 0 && (!stream || !stream->account))
-    return Error{Code::kNotFound, fmt::format("the servers of stream '{}' were started anew, and what they had of it in "
-                                              "memory is lost",
-                                              args.stream)};
+    return Error{Code::kNotFound,
+                 fmt::format("the servers of stream '{}' were started anew, and what they had of it in "
+                             "memory is lost",
+                             args.stream)};
   while (!stream) {
     if (auto status = request.check(); !status.ok()) return status.error();
     if (deadline.passed() || is_ending_)
@@ -89,7 +92,8 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
 void Server::add_small_blocks(const Stream &stream, NextResult &result) {
   std::uint64_t room = MOST_INLINE;
   for (auto &variable : result.variables) {
-    const bool is_here = std::ranges::all_of(variable.shares, [&](const auto &s) { return s.server == options_.index; });
+    const bool is_here =
+        std::ranges::all_of(variable.shares, [&](const auto &s) { return s.server == options_.index; });
     const auto *kept = is_here ? stream.shelf.find(variable.put_in, variable.variable.name) : nullptr;
     if (kept == nullptr) continue;
     const auto bytes = static_cast<std::uint64_t>(kept->elements) * size_of(variable.variable.type);
@@ -124,6 +128,7 @@ nssi::Outcome<void> Server::alive(Request &, const Key &key, const Key &reader) 
   auto *group = stream && stream->account ? stream->account->find_group(reader) : nullptr;
   if (group == nullptr) return unknown_reader();
   group->heard = nessie::Clock::now();
+  if (!group->lost.empty()) return Error{Code::kNotFound, group->lost};
   return Status();
 }
 

@@ -85,7 +85,8 @@ Status Server::restore(Recovered found) {
     auto record = store_->find_logged(0, {{write.at, 0}});
     auto stream = find(write.what.stream);
     if (!stream && is_first()) continue;
-    if (!stream) stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
+    if (!stream)
+      stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
     auto &seat = stream->shelf.seats[write.what.writer];
     seat.key = write.what.writer;
     seat.rank = write.what.rank;
@@ -96,7 +97,8 @@ Status Server::restore(Recovered found) {
     std::vector<std::pair<VariableArgs, Block>> blocks;
     for (auto &block : write.what.blocks)
       if (block.variable < write.what.variables.size() && block.chunk < chunks.size())
-        blocks.emplace_back(write.what.variables[block.variable], Block{block.box, chunks[block.chunk], block.offset, seat.rank});
+        blocks.emplace_back(write.what.variables[block.variable],
+                            Block{block.box, chunks[block.chunk], block.offset, seat.rank});
     stream->shelf.restore(write.what.step, seat, std::move(blocks), write.what.attributes, std::move(record));
   }
   for (const auto &[which, readers] : found.readers)
@@ -108,7 +110,8 @@ Status Server::restore(Recovered found) {
     std::vector<std::uint64_t> numbers;
     for (const auto &[number, step] : stream->shelf.steps()) numbers.push_back(number);
     for (const auto number : numbers)
-      if (auto status = stream->account->take(stream->shelf.report(number, options_.index)); !status.ok()) return status;
+      if (auto status = stream->account->take(stream->shelf.report(number, options_.index)); !status.ok())
+        return status;
     settle(*stream);
   }
   if (!in_order_.empty()) begin_looking_after();

@@ -50,9 +50,9 @@ std::string Server::describe() const {
     open += stream->account->is_open() ? 1 : 0;
     readers += stream->account->groups().size();
   }
-  return fmt::format("streams open: {}, of {}; groups of readers: {}; steps in memory: {} MiB of {}, in the log: {} MiB",
-                     open, in_order_.size(), readers, store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
-                     store_->logged_bytes() >> 20);
+  return fmt::format(
+      "streams open: {}, of {}; groups of readers: {}; steps in memory: {} MiB of {}, in the log: {} MiB", open,
+      in_order_.size(), readers, store_->used_bytes() >> 20, store_->limit_bytes() >> 20, store_->logged_bytes() >> 20);
 }
 
 void Server::quiesce() {
@@ -66,8 +66,9 @@ void Server::quiesce() {
 
 /// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this.
 void Server::stop() {
-  const bool has_logged = std::ranges::any_of(
-      streams_, [](const auto &each) { return !each.second->account || each.second->account->lasting() == Lasting::kInLog; });
+  const bool has_logged = std::ranges::any_of(streams_, [](const auto &each) {
+    return !each.second->account || each.second->account->lasting() == Lasting::kInLog;
+  });
   store_->use_log(nullptr, 0);
   by_name_.clear();
   in_order_.clear();

@@ -56,12 +56,12 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   struct Stream {
     Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime) {}
     Shelf shelf;
-    std::unique_ptr<Account> account;  ///< at the first server
-    WaitQueue changed;                 ///< whoever waits for a step, a writer or a reader
-    Needed told;                       ///< to the other servers
-    std::string holder;                ///< who holds the oldest step, as the first server said
-    std::string fault;                 ///< why its writers cannot go on
-    std::uint64_t made = 0;            ///< in which order
+    std::unique_ptr<Account> account;                    ///< at the first server
+    WaitQueue changed;                                   ///< whoever waits for a step, a writer or a reader
+    Needed told;                                         ///< to the other servers
+    std::string holder;                                  ///< who holds the oldest step, as the first server said
+    std::string fault;                                   ///< why its writers cannot go on
+    std::uint64_t made = 0;                              ///< in which order
     std::map<std::string, std::uint64_t> noted_readers;  ///< what is in the log of named subscriptions
   };
   using StreamPtr = std::shared_ptr<Stream>;
@@ -146,8 +146,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   WaitQueue put_;  ///< into the space
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
-  std::set<std::uint64_t> local_;  ///< peers on this node
-  bool is_ready_ = false;  ///< what was in the log is known
+  std::set<std::uint64_t> local_;                  ///< peers on this node
+  bool is_ready_ = false;                          ///< what was in the log is known
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
 };

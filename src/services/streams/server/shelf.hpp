@@ -35,9 +35,9 @@ struct KeptStep {
   std::map<std::string, KeptVariable, std::less<>> variables;
   std::vector<AttributeArgs> attributes;
   std::uint64_t bytes = 0;
-  std::set<Key> ended;          ///< writers
-  std::uint32_t reported = 0;   ///< of those, the first server knows
-  std::uint32_t writers = 0;    ///< of the stream, then
+  std::set<Key> ended;                          ///< writers
+  std::uint32_t reported = 0;                   ///< of those, the first server knows
+  std::uint32_t writers = 0;                    ///< of the stream, then
   std::vector<std::shared_ptr<Chunk>> records;  ///< in the log, of a stream that is logged
 };
 
@@ -58,8 +58,8 @@ struct Seat {
   std::uint32_t attempt = 0;
   std::vector<VariableArgs> variables;
   std::map<std::uint32_t, Part> parts;
-  std::uint64_t step_bytes = 0;               ///< that the last step took
-  std::uint64_t reserved = 0;                 ///< of memory, for the step that was begun
+  std::uint64_t step_bytes = 0;  ///< that the last step took
+  std::uint64_t reserved = 0;    ///< of memory, for the step that was begun
   std::shared_ptr<std::vector<std::uint64_t>> released = std::make_shared<std::vector<std::uint64_t>>();
 
   void start_anew(std::uint32_t with) {
@@ -76,8 +76,8 @@ class Shelf {
   std::map<Key, Seat> seats;
   Seat *find_seat(Key writer);
 
-  /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says what
-  /// to correct: nothing has changed, but for the parts, which are gone.
+  /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says
+  /// what to correct: nothing has changed, but for the parts, which are gone.
   Status end_step(Seat &seat);
   /// Whether it would be.
   Status check_step(const Seat &seat);

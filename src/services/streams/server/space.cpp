@@ -14,8 +14,8 @@ namespace streams {
 namespace {
 
 Error is_gone(std::string_view name, std::uint64_t version) {
-  return {Code::kNotFound, fmt::format("version {} of '{}' is gone: newer ones took its place (streams.space_versions)",
-                                       version, name)};
+  return {Code::kNotFound,
+          fmt::format("version {} of '{}' is gone: newer ones took its place (streams.space_versions)", version, name)};
 }
 
 Status check_type(std::string_view name, ElementType type, std::size_t dimensions, ElementType wanted,
@@ -45,7 +45,8 @@ Status Space::check_put(const SpacePutArgs &args) const {
     return Error{Code::kInvalidArgument, "the type does not exist, or the box has a negative start or count"};
   const auto *entry = find(args.name);
   if (entry == nullptr) return {};
-  if (auto status = check_type(args.name, entry->type, entry->dimensions, args.type, args.box.count.size()); !status.ok())
+  if (auto status = check_type(args.name, entry->type, entry->dimensions, args.type, args.box.count.size());
+      !status.ok())
     return status;
   if (args.version_number < entry->gone_before) return is_gone(args.name, args.version_number);
   const auto version = entry->versions.find(args.version_number);
@@ -75,7 +76,8 @@ Status Space::check_get(const SpaceGetArgs &args) const {
     return Error{Code::kInvalidArgument, "the type does not exist, or the box has a negative start or count"};
   const auto *entry = find(args.name);
   if (entry == nullptr) return check_name("array", args.name);
-  if (auto status = check_type(args.name, entry->type, entry->dimensions, args.type, args.box.count.size()); !status.ok())
+  if (auto status = check_type(args.name, entry->type, entry->dimensions, args.type, args.box.count.size());
+      !status.ok())
     return status;
   if (args.version_number < entry->gone_before) return is_gone(args.name, args.version_number);
   return {};

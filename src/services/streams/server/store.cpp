@@ -122,10 +122,11 @@ Chunk *Store::oldest() {
 Status Store::write_to_log(Chunk &chunk) {
   if (!chunk.logged_.empty() || chunk.size_bytes_ == 0) return {};
   if (!log_has_room(chunk.size_bytes_))
-    return Error{Code::kIo,
-                 fmt::format("the log has no room for {} bytes: raise streams.log_bytes, or have readers end their steps",
-                             chunk.size_bytes_),
-                 nessie::Scope::kOperation, ENOSPC};
+    return Error{
+        Code::kIo,
+        fmt::format("the log has no room for {} bytes: raise streams.log_bytes, or have readers end their steps",
+                    chunk.size_bytes_),
+        nessie::Scope::kOperation, ENOSPC};
   const auto held = chunk.held_;
   chunk.is_moving_ = true;
   auto pieces = write_pieces(*log_, held.bytes);

@@ -42,8 +42,9 @@ Status Server::check_write(const Request &request, const WriteArgs &args, const 
     for (std::size_t j = 0; j < i; ++j) {
       const auto &a = args.blocks[i], &b = args.blocks[j];
       if (a.variable == b.variable && overlap(a.box, b.box) && elements_of(a.box) > 0 && elements_of(b.box) > 0)
-        return Error{Code::kOutOfRange, fmt::format("{} overlaps another box of rank {}",
-                                                    streams::describe(seat.variables[a.variable].name, a.box), seat.rank)};
+        return Error{Code::kOutOfRange,
+                     fmt::format("{} overlaps another box of rank {}",
+                                 streams::describe(seat.variables[a.variable].name, a.box), seat.rank)};
     }
   return {};
 }
@@ -79,7 +80,8 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     return stream.shelf.find_seat(writer) == nullptr || store_->has_room(size) ||
            (!store_->can_spill() && is_first_of_all());
   };
-  if (auto status = store_->await_room(request, size, request.deadline(), may_go_on); !status.ok()) return status.error();
+  if (auto status = store_->await_room(request, size, request.deadline(), may_go_on); !status.ok())
+    return status.error();
   if (const auto *view = request.view_data(); view != nullptr && args.buffer != 0) {
     keeps = true;
     const auto *still = stream.shelf.find_seat(writer);
@@ -104,7 +106,8 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     if (auto status = take_definitions(*seat, args); !status.ok()) return status.error();
     return WriteResult{false, false, take_released(*seat)};
   }
-  if (args.step > seat->ended || args.attempt < seat->attempt) return refused("this step, or attempt, is not the writer's");
+  if (args.step > seat->ended || args.attempt < seat->attempt)
+    return refused("this step, or attempt, is not the writer's");
   if (args.attempt > seat->attempt) seat->start_anew(args.attempt);
   bool keeps = false;
   if (const auto had = seat->parts.find(args.part); had != seat->parts.end()) {

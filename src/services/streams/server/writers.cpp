@@ -67,9 +67,10 @@ Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
     auto &account = *former->account;
     if (account.is_open() && account.is_forming()) return former;
     if (account.is_open())
-      return Error{Code::kExists, fmt::format("others write stream '{}': wait until they have closed it, or choose another "
-                                              "name",
-                                              args.stream)};
+      return Error{Code::kExists,
+                   fmt::format("others write stream '{}': wait until they have closed it, or choose another "
+                               "name",
+                               args.stream)};
     if (args.append) {
       account.begin_group(args.size, args.await_readers);
       former->shelf.drop_writers(account.complete());
@@ -162,11 +163,10 @@ std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::excha
 
 Error Server::no_room(const Stream &stream) const {
   const auto holder = stream.account ? stream.account->holder() : stream.holder;
-  return {Code::kBusy,
-          fmt::format("the server holds {} MiB of {} MiB of steps{}, and has no room for another one: {}",
-                      store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
-                      options_.log_path.empty() ? "" : ", and its log is full",
-                      holder.empty() ? "raise streams.memory, or write smaller steps" : holder)};
+  return {Code::kBusy, fmt::format("the server holds {} MiB of {} MiB of steps{}, and has no room for another one: {}",
+                                   store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
+                                   options_.log_path.empty() ? "" : ", and its log is full",
+                                   holder.empty() ? "raise streams.memory, or write smaller steps" : holder)};
 }
 
 nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &args) {
