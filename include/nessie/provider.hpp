@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nnti {
@@ -59,6 +60,11 @@ class Provider {
   /// What it has and does now, in a few words, as "files open: 2, clients: 3": `nessie status` shows them. None of its
   /// other functions runs meanwhile, but handlers in a pool may.
   virtual std::string describe() const { return {}; }
+  /// Numbers of its own, for Prometheus and `nessie status --json`: calls `tell(name, labels, value)` for each, where
+  /// labels are pairs of name and value. As describe().
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+  using Tell = std::function<void(const std::string &name, const Labels &labels, double value)>;
+  virtual void measure(const Tell &tell) const { (void)tell; }
   /// A peer died, or left. Every provider is told, whoever the peer has called.
   virtual void peer_lost(nnti::PeerId peer);
   /// The process is to end: finish what was acknowledged. Returns when that is done. A fiber; requests go on coming,

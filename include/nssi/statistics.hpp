@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nssi {
@@ -82,12 +83,20 @@ struct CallStatistics {
   TimeHistogram round_trip;  ///< from sending to the result
 };
 
+/// A number that a provider tells of itself.
+struct ProviderFigure {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;
+  double value = 0;
+};
+
 /// A provider that `nessied` hosts in this process.
 struct ProviderStatistics {
   std::string name, type;
   std::uint32_t number = 0;
   std::string pool;   ///< whose threads run its handlers; empty: the one that drives
   std::string state;  ///< what it says of itself; empty: nothing
+  std::vector<ProviderFigure> figures = {};
 };
 
 /// Memory for data that one pool of the process has taken: an account of its budget.

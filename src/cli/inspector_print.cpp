@@ -188,12 +188,25 @@ std::string describe_calls(const Json &now, const Json &before) {
   return table.is_empty() ? "" : table.text();
 }
 
+/// What providers tell of themselves in numbers.
+std::string describe_figures(const Json &now) {
+  Table table({"of", "figure", "now"});
+  for (const auto &it : list_of(now, "providers"))
+    for (const auto &figure : list_of(it, "figures")) {
+      std::string of = printable(it.value("name", ""));
+      for (const auto &[label, value] : figure.value("labels", Json::object()).items())
+        of += fmt::format(", {} {}", label, printable(value.is_string() ? value.get<std::string>() : value.dump()));
+      table.add({of, printable(figure.value("name", "")), fmt::format("{:.6g}", figure.value("value", 0.0))});
+    }
+  return table.is_empty() ? "" : table.text();
+}
+
 std::string describe_providers(const Json &now) {
   Table table({"provider", "type", "number", "pool", "now"});
   for (const auto &it : list_of(now, "providers"))
     table.add({printable(it.value("name", "")), it.value("type", ""), std::to_string(number(it, "provider")),
                it.value("pool", ""), printable(it.value("state", ""))});
-  return table.is_empty() ? "" : table.text();
+  return (table.is_empty() ? "" : table.text()) + describe_figures(now);
 }
 
 /// Empty for a process that nessied does not host.

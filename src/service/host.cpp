@@ -28,9 +28,14 @@ Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
 
 void Host::add_to(nssi::Statistics &all) {
   const std::lock_guard lock(describing_mutex_);
-  for (const auto *it : described_)
+  for (const auto *it : described_) {
     all.providers.push_back(
         {it->place.name, it->place.type, it->place.number, it->place.pool, it->provider->describe()});
+    auto &figures = all.providers.back().figures;
+    it->provider->measure([&](const auto &name, const auto &labels, double value) {
+      figures.push_back({name, labels, value});
+    });
+  }
 }
 
 Host::~Host() {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
+#include <string>
 
 namespace nssi {
 
@@ -158,6 +160,22 @@ void write_memory(Page &page, const std::vector<MemoryStatistics> &all) {
   each("memory_high_bytes", "The most that it has had.", &MemoryStatistics::high_bytes);
 }
 
+/// Each type of provider has names of its own: nessie_TYPE_NAME.
+std::string providers_page(const std::vector<ProviderStatistics> &all) {
+  std::map<std::string, std::string> samples;  // of one name, which have to stand together
+  for (const auto &it : all)
+    for (const auto &figure : it.figures) {
+      auto labels = fmt::format("name=\"{}\"", escaped(it.name));
+      for (const auto &[label, value] : figure.labels) labels += fmt::format(",{}=\"{}\"", label, escaped(value));
+      const auto name = fmt::format("nessie_{}_{}", it.type, figure.name);
+      samples[name] += fmt::format("{}{{{}}} {}\n", name, labels, figure.value);
+    }
+  std::string text;
+  for (const auto &[name, lines] : samples)
+    text += fmt::format("# TYPE {} {}\n{}", name, name.ends_with("_total") ? "counter" : "gauge", lines);
+  return text;
+}
+
 }  // namespace
 
 std::string to_prometheus(const Statistics &statistics) {
@@ -171,7 +189,7 @@ std::string to_prometheus(const Statistics &statistics) {
   write_callers(page, statistics.callers);
   write_calls(page, statistics.calls);
   write_memory(page, statistics.memory);
-  return page.take();
+  return page.take() + providers_page(statistics.providers);
 }
 
 }  // namespace nssi

@@ -95,7 +95,14 @@ Json json_of(const MemoryStatistics &it) {
 }
 
 Json json_of(const ProviderStatistics &it) {
-  return {{"name", it.name}, {"type", it.type}, {"provider", it.number}, {"pool", it.pool}, {"state", it.state}};
+  Json figures = Json::array();
+  for (const auto &figure : it.figures) {
+    Json labels = Json::object();
+    for (const auto &[name, value] : figure.labels) labels[name] = value;
+    figures.push_back({{"name", figure.name}, {"labels", std::move(labels)}, {"value", figure.value}});
+  }
+  return {{"name", it.name}, {"type", it.type},   {"provider", it.number},
+          {"pool", it.pool}, {"state", it.state}, {"figures", std::move(figures)}};
 }
 
 template <class T> Json list_of(const std::vector<T> &all) {

@@ -55,6 +55,26 @@ std::string Server::describe() const {
       in_order_.size(), readers, store_->used_bytes() >> 20, store_->limit_bytes() >> 20, store_->logged_bytes() >> 20);
 }
 
+void Server::measure(const Tell &tell) const {
+  tell("memory_bytes", {}, static_cast<double>(store_->used_bytes()));
+  tell("memory_high_bytes", {}, static_cast<double>(store_->high_bytes()));
+  tell("memory_limit_bytes", {}, static_cast<double>(store_->limit_bytes()));
+  tell("log_bytes", {}, static_cast<double>(store_->logged_bytes()));
+  const auto &times = store_->times();
+  tell("buffers_total", {}, static_cast<double>(times.count));
+  tell("buffer_seconds_total", {{"queue", "empty"}}, times.empty_s);
+  tell("buffer_seconds_total", {{"queue", "pending"}}, times.pending_s);
+  tell("buffer_seconds_total", {{"queue", "full"}}, times.full_s);
+  for (const auto &stream : in_order_) {
+    const auto report = stream->account->report();
+    const std::string name = report.name;
+    tell("steps_total", {{"stream", name}}, static_cast<double>(report.steps));
+    tell("steps_held", {{"stream", name}}, static_cast<double>(report.steps - std::min(report.oldest, report.steps)));
+    for (const auto &reader : report.readers)
+      tell("reader_lag_steps", {{"stream", name}, {"subscription", reader.subscription}}, static_cast<double>(reader.lag));
+  }
+}
+
 void Server::quiesce() {
   is_ending_ = true;
   for (const auto &[key, stream] : streams_) stream->changed.notify_all();

@@ -47,6 +47,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context,
                                                          const ServerOptions &options);
   std::string describe() const override;
+  void measure(const Tell &tell) const override;
   void peer_lost(nnti::PeerId peer) override;
   void quiesce() override;
   void stop() override;

@@ -41,6 +41,7 @@ void Chunk::free_memory() {
   store_.in_memory_.erase(at_);
   store_.used_ -= size_bytes_;
   store_.account_.give_back(size_bytes_);
+  store_.times_.full_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
   held_ = {};
   if (on_free_) std::exchange(on_free_, nullptr)();
 }
@@ -55,6 +56,7 @@ Store::~Store() = default;
 void Store::list(Chunk &chunk) {
   chunk.at_ = in_memory_.insert(in_memory_.end(), &chunk);
   chunk.is_listed_ = true;
+  chunk.since_ = std::chrono::steady_clock::now();
   used_ += chunk.size_bytes_;
   high_ = std::max(high_, used_);
   account_.take(chunk.size_bytes_);
@@ -62,6 +64,12 @@ void Store::list(Chunk &chunk) {
 
 std::shared_ptr<Chunk> Store::keep(HeldBytes held, std::function<void()> on_free) {
   return std::make_shared<Chunk>(*this, std::move(held), std::move(on_free));
+}
+
+void Store::note_times(std::chrono::steady_clock::duration empty, std::chrono::steady_clock::duration pending) {
+  ++times_.count;
+  times_.empty_s += std::chrono::duration<double>(empty).count();
+  times_.pending_s += std::chrono::duration<double>(pending).count();
 }
 
 std::shared_ptr<Chunk> Store::find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged) {

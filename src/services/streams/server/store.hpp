@@ -8,6 +8,7 @@
 #include <service/log/log.hpp>
 #include <service/wait_queue.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -59,12 +60,14 @@ class Chunk : public std::enable_shared_from_this<Chunk> {
   HeldBytes held_;                 ///< nothing: it is in the log only
   std::function<void()> on_free_;  ///< its memory is not used any more
   std::vector<LoggedPiece> logged_;
+  std::chrono::steady_clock::time_point since_{};
   std::list<Chunk *>::iterator at_;  ///< among those in memory
   bool is_listed_ = false, is_moving_ = false;
 };
 
-/// How long a buffer was in each of DART's queues (CUG 2007): until its data were asked for, until they were here, and
-/// until nobody needed them.
+/// How long buffers were in each of DART's queues (CUG 2007), all together: a writer's in the *empty* queue until there
+/// was room for its data, in the *pending* one until they were here, in the *full* one until nobody needed them in
+/// memory.
 struct QueueTimes {
   std::uint64_t count = 0;
   double empty_s = 0, pending_s = 0, full_s = 0;
@@ -86,6 +89,9 @@ class Store {
   std::uint64_t used_bytes() const { return used_; }
   std::uint64_t high_bytes() const { return high_; }
   std::uint64_t logged_bytes() const { return logged_bytes_; }
+  const QueueTimes &times() const { return times_; }
+  /// A write has waited so long for room, and then for its data.
+  void note_times(std::chrono::steady_clock::duration empty, std::chrono::steady_clock::duration pending);
   bool has_room(std::uint64_t size_bytes) const { return used_ == 0 || used_ + size_bytes <= limit_; }
   /// Whether what is in memory can go to the log.
   bool can_spill() const { return log_has_room(log_ != nullptr ? log_->most_bulk_bytes() : 0); }
@@ -122,6 +128,7 @@ class Store {
   nessie::service::WaitQueue changed_;
   std::list<Chunk *> in_memory_;  ///< the oldest first
   std::uint64_t used_ = 0, high_ = 0, wanted_ = 0, logged_bytes_ = 0;
+  QueueTimes times_;
   bool is_spilling_ = false;
 };
 

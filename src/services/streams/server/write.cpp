@@ -71,6 +71,7 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     const std::span<const std::byte> bytes(*copy);
     return store_->keep({bytes, std::move(copy)}, {});
   }
+  const auto asked = nessie::Clock::now();
   // The oldest step that is not complete gets room in any case: nothing before it could go otherwise.
   const auto writer = seat.key;
   const auto is_first_of_all = [&] {
@@ -82,7 +83,9 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
   };
   if (auto status = store_->await_room(request, size, request.deadline(), may_go_on); !status.ok())
     return status.error();
+  const auto began = nessie::Clock::now();
   if (const auto *view = request.view_data(); view != nullptr && args.buffer != 0) {
+    store_->note_times(began - asked, {});
     keeps = true;
     const auto *still = stream.shelf.find_seat(writer);
     if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
@@ -92,6 +95,7 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
   }
   auto pulled = director_.pull(request, 0, size, {}, request.deadline());
   if (!pulled.ok()) return pulled.error();
+  store_->note_times(began - asked, nessie::Clock::now() - began);
   auto held = std::make_shared<const nssi::Pulled>(*std::move(pulled));
   const std::span<const std::byte> bytes = held->bytes();
   return store_->keep({bytes, std::move(held)}, {});
