@@ -186,7 +186,7 @@ class _Open:
     ) -> None:
         if kind is not None:
             self.drop()
-        elif not self.is_closed:
+        else:
             self.close()
 
 
@@ -308,8 +308,10 @@ class Writer(_Open):
         return array
 
     def close(self, timeout: Optional[float] = _OWN) -> None:
-        """Says that this rank writes no more. An open step is dropped, and never seen. TimedOut: it can be called again."""
-        self._core.close(self._time(timeout))
+        """Says that this rank writes no more. An open step is dropped, and never seen. TimedOut: it can be called again. Closing
+        twice is nothing."""
+        if not self.is_closed:
+            self._core.close(self._time(timeout))
 
     def drop(self) -> None:
         """To others it is as if the process had been killed. Does not wait."""
@@ -512,7 +514,8 @@ class Reader(_Open):
 
     def close(self, timeout: Optional[float] = _OWN) -> None:
         """Leaves: holds nothing any more; of a named subscription, all steps from the first that it has not ended on."""
-        self._core.close(self._time(timeout))
+        if not self.is_closed:
+            self._core.close(self._time(timeout))
         self._step = None
 
     def unsubscribe(self, timeout: Optional[float] = _OWN) -> None:
