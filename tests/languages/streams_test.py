@@ -45,6 +45,11 @@ class StreamsMatrix(ProcessTestCase):
         self.assertFalse(faults, "\n" + "\n".join(faults))
         self.stop_server()
 
+    def test_what_is_particular_to_fortran(self):
+        code, out, err = self.run_command([os.path.join(BUILD, "tests", "fortran_streams_test")], env=OWN["fortran"])
+        self.assertEqual((code, out), (0, "all is so\n"), out + err)
+        self.stop_server()
+
 
 if __name__ == "__main__":
     unittest.main()
