@@ -21,121 +21,40 @@ Forks: a child of os.fork() leaves its parent's as they are, and may open its ow
 from __future__ import annotations
 
 import contextlib
-import enum
 import math
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy
 
 from nessie import _core
-from nessie._elements import (
-    DTYPES,
-    Array,
-    Dtype,
-    attribute_of,
-    elements,
-    raw_attribute,
-    scalar_of,
-    type_of,
-)
+from nessie._elements import DTYPES, Array, Dtype, attribute_of, elements, raw_attribute, scalar_of, type_of
+from nessie._stream_types import Durability, Figures, From, Reading, ReaderInfo, State, StreamInfo, Variable
 from nessie.errors import InvalidArgument, TimedOut
+
+__all__ = [
+    "DEFAULT_TIMEOUT_S",
+    "Durability",
+    "Figures",
+    "From",
+    "Reader",
+    "ReaderInfo",
+    "Reading",
+    "Space",
+    "State",
+    "Step",
+    "StepArray",
+    "StreamInfo",
+    "Variable",
+    "Writer",
+    "allocate",
+    "list_streams",
+]
 
 DEFAULT_TIMEOUT_S = 30.0
 _STEP_OK, _NOT_YET, _END = range(3)
 #: A timeout that was not given.
 _OWN = -1.0
-
-
-class Durability(enum.IntEnum):
-    """What a step outlives once it has ended. MEMORY: its writers, and readers. LOGGED: the servers, too."""
-
-    MEMORY = 1
-    LOGGED = 2
-
-
-class Reading(enum.IntEnum):
-    """Which steps a reader sees. EVERY: all; a step is held for them until all ranks of the group have ended it. VIEW: the
-    newest that there is each time; nothing is held, and step.missed says how many were not seen."""
-
-    EVERY = 0
-    VIEW = 1
-
-
-class From(enum.IntEnum):
-    """Where readers begin. OLDEST: of the steps that the servers have. LATEST: the last complete one. NEXT: the first that
-    is complete after now."""
-
-    OLDEST = 0
-    LATEST = 1
-    NEXT = 2
-
-
-class State(enum.IntEnum):
-    """Of a stream. INTERRUPTED: a writer died."""
-
-    OPEN = 0
-    ENDED = 1
-    INTERRUPTED = 2
-
-
-@dataclass(frozen=True)
-class Variable:
-    """fill: what elements have that nobody has put; None: there is none. constant: put in one step, its value holds until it
-    is put again."""
-
-    name: str
-    dtype: Dtype
-    shape: tuple[int, ...]
-    fill: Optional[Any] = None
-    constant: bool = False
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a box has; of `elements` that count: neither NaN nor fill values."""
-
-    minimum: float
-    maximum: float
-    mean: float
-    elements: int
-
-
-@dataclass(frozen=True)
-class ReaderInfo:
-    """A group of readers, as the servers see it. size, connected: ranks. ended: steps from the stream's first on that it needs
-    no more. lag: complete steps that it has not ended."""
-
-    subscription: str
-    reading: Reading
-    size: int
-    connected: int
-    ended: int
-    lag: int
-    missed: int
-
-
-@dataclass(frozen=True)
-class StreamInfo:
-    """A stream, as the servers see it. why: of an interrupted one. is_file: a staged file of an unmodified program's. steps:
-    that were complete. oldest: of those that the servers have; `steps`, if they have none. variables and attributes: as of the
-    last complete step."""
-
-    name: str
-    state: State
-    why: str
-    is_file: bool
-    writers: int
-    connected: int
-    durability: Durability
-    steps: int
-    oldest: int
-    memory_bytes: int
-    log_bytes: int
-    variables: dict[str, Variable]
-    attributes: dict[str, Any]
-    readers: list[ReaderInfo]
 
 
 def _variable(raw: tuple[str, int, tuple[int, ...], bytes, bool]) -> Variable:
@@ -158,8 +77,9 @@ def allocate(shape: Union[int, Sequence[int]], dtype: Any = "f8") -> Array:
     wanted = numpy.dtype(dtype)
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     count = math.prod(extents)
-    memory = _core.StreamMemory(max(1, count * wanted.itemsize))
-    return numpy.frombuffer(memory, wanted, count).reshape(extents)
+    memory = memoryview(_core.StreamMemory(max(1, count * wanted.itemsize)))
+    array: Array = numpy.frombuffer(memory, wanted, count)
+    return array.reshape(extents)
 
 
 class _Open:
@@ -224,7 +144,7 @@ class Writer(_Open):
     @property
     def number(self) -> int:
         """Of the step that is open, or of the next one; the first is 0."""
-        return self._core.step
+        return int(self._core.step)
 
     def define(
         self,
@@ -583,7 +503,7 @@ class Space(_Open):
 
     def newest(self, name: str, *, timeout: Optional[float] = _OWN) -> int:
         """The newest version of which anything was put. NotFound: there is none."""
-        return self._core.newest(name, self._time(timeout))
+        return int(self._core.newest(name, self._time(timeout)))
 
     def close(self, timeout: Optional[float] = _OWN) -> None:
         """Does not wait."""
