@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `cmake --install`: programs (nessied and those of bench install themselves), libraries, headers, the CMake package Nessie
 # (Nessie::nnti, Nessie::nssi, Nessie::trios, …) and the pkg-config files nessie-nnti, nessie-nssi, nessie-nssi-stub,
-# nessie-discovery, nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c, nessie-pnetcdf and nessie-commsplitter.
+# nessie-discovery, nessie-streams, nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c, nessie-pnetcdf and
+# nessie-commsplitter.
 
 include(CMakePackageConfigHelpers)
 
@@ -19,8 +20,8 @@ target_link_options(nessie_nnti INTERFACE
   "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>")
 
 set(nessie_exported nessie_flags)
-set(nessie_floors base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub contact service directory_protocol directory_client discovery fortran)
-set(nessie_pkg_config nessie-nnti nessie-nssi nessie-nssi-stub nessie-discovery nessie-fortran nessie-xdr-c nessie-pnetcdf)
+set(nessie_floors base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub contact service directory_protocol directory_client discovery streams_protocol streams streams_c fortran)
+set(nessie_pkg_config nessie-nnti nessie-nssi nessie-nssi-stub nessie-discovery nessie-streams nessie-fortran nessie-xdr-c nessie-pnetcdf)
 if(NESSIE_TRIOS)
   list(APPEND nessie_floors trios trios_nssi)
   list(APPEND nessie_pkg_config nessie-trios nessie-trios-nssi)
@@ -47,7 +48,7 @@ install(FILES
 # Modules are of one compiler: their sources are for others.
 install(DIRECTORY ${PROJECT_BINARY_DIR}/modules/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/fortran/modules)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/fortran/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/fortran
-  FILES_MATCHING REGEX "(nessie|nessie_xdr|nssi|nssi_c)\\.[fF]90$|numbers\\.inc$")
+  FILES_MATCHING REGEX "(nessie|nessie_streams|nessie_streams_c|nessie_xdr|nssi|nssi_c)\\.[fF]90$|(numbers|streams)\\.inc$")
 
 # --- CMake package ----------------------------------------------------------------------------------------------------
 

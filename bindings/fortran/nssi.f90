@@ -154,15 +154,6 @@ contains
 
   ! --- what both sides of the border need -----------------------------------------------------------------------------
 
-  ! Of what C has just returned in this thread.
-  recursive function status_of(code) result(status)
-    integer(c_int), intent(in) :: code
-    type(nessie_status) :: status
-    if (code == nessie_ok) return
-    status = nessie_error(code, nessie_text(nssi_rt_last_error()), nssi_rt_last_scope(), nssi_rt_last_cause())
-    status%retry_after_ms = nssi_rt_last_retry_after_ms()
-  end function
-
   recursive function or_never(timeout_ms) result(time_ms)
     integer(c_int32_t), intent(in), optional :: timeout_ms
     integer(c_int32_t) :: time_ms

@@ -2,6 +2,7 @@
 ! nssi/runtime.h as Fortran sees it; programs use module nssi.
 module nssi_c
   use, intrinsic :: iso_c_binding
+  use nessie, only: nessie_status, nessie_ok, nessie_error, nessie_text
   implicit none
   public
 
@@ -218,4 +219,15 @@ module nssi_c
       integer(c_int) :: failed
     end function
   end interface
+
+contains
+
+  ! Of what C has just returned in this thread.
+  recursive function status_of(code) result(status)
+    integer(c_int), intent(in) :: code
+    type(nessie_status) :: status
+    if (code == nessie_ok) return
+    status = nessie_error(code, nessie_text(nssi_rt_last_error()), nssi_rt_last_scope(), nssi_rt_last_cause())
+    status%retry_after_ms = nssi_rt_last_retry_after_ms()
+  end function
 end module

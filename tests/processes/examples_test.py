@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/{rpc,bulk,nnti,idl,service}: the commands at the head of each file print what it says there.
+"""examples/{rpc,bulk,nnti,idl,service,streams}: the commands at the head of each file print what it says there.
 
 They run in a shell, in a folder that has the topic's files and, as `build`, its programs. A head is the file's first
 comment; a command begins with "$ ", goes on in the next line after a "\\", and is followed by what it prints.
@@ -58,7 +58,7 @@ class Examples(ProcessTestCase):
         self.assert_nothing_left()
 
 
-for each in ("rpc", "bulk", "nnti", "idl", "service"):
+for each in ("rpc", "bulk", "nnti", "idl", "service", "streams"):
     setattr(Examples, "test_" + each, lambda self, topic=each: self.check(topic))
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import unittest
 from harness import BUILD, ProcessTestCase
 
 CONSUMER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+STREAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/streams")
 
 
 class Installed(ProcessTestCase):
@@ -108,10 +109,37 @@ class Installed(ProcessTestCase):
         for name in os.listdir(modules):
             os.remove(os.path.join(modules, name))
         folder = self.folder_of("nssi.f90")
-        sources = [os.path.join(folder, name) for name in ("nessie.f90", "nessie_xdr.F90", "nssi_c.f90", "nssi.f90")]
+        sources = [os.path.join(folder, name) for name in ("nessie.f90", "nessie_xdr.F90", "nssi_c.f90", "nssi.f90",
+                                                               "nessie_streams_c.f90", "nessie_streams.F90")]
         self.do("gfortran", "-J", self.path("."), *sources, *self.compile_to_fortran(), "-o", self.path("greeter"),
                 *self.fortran_flags("--libs"))
         self.assertIn("hello 42", self.do(self.path("greeter")))
+
+    def flags_of(self, package):
+        return self.do("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=self.folder_of(package + ".pc")).split()
+
+    def exchange(self, writer, reader):
+        """A writer and a reader of examples/streams, at a server that is installed."""
+        server = self.job([os.path.join(self.prefix, "bin", "nessie-streams")])
+        server.process.stdout.readline()   # its URL: it is there
+        self.do(self.path(writer))
+        self.assertIn("step 2: the mean of the box is 211.215 K, the maximum of all 247.63 K", self.do(self.path(reader)))
+        server.process.terminate()
+        self.assertEqual(server.finish()[0], 0)
+
+    def test_has_streams_without_cmake(self):
+        compilers = {"c": ["cc"], "cpp": ["c++", "-std=c++20"], "f90": ["gfortran", "-J", self.path(".")]}
+        packages = {"c": "nessie-streams", "cpp": "nessie-streams", "f90": "nessie-fortran"}
+        for writer, reader in (("c", "cpp"), ("f90", "c"), ("cpp", "f90")):
+            for role, language in (("writer", writer), ("reader", reader)):
+                self.do(*compilers[language], os.path.join(STREAMS, f"{role}.{language}"), "-o", self.path(role),
+                        *self.flags_of(packages[language]))
+            self.exchange("writer", "reader")
+
+    def test_has_streams_for_cmake_projects(self):
+        self.do("cmake", "-S", STREAMS, "-B", self.path("build"), f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.do("cmake", "--build", self.path("build"))
+        self.exchange("build/streams_writer_f90", "build/streams_reader_cpp")
 
     def test_splits_jobs_of_programs_that_are_linked_to_it(self):
         flags = self.do("pkg-config", "--libs", "nessie-commsplitter",

@@ -5,6 +5,7 @@
 #include "desk.hpp"
 #include "host.hpp"
 #include "mailbox.hpp"
+#include "streams.hpp"
 #include "swap.hpp"
 #include "workers.hpp"
 
@@ -62,6 +63,9 @@ PYBIND11_MODULE(_core, module) {
   bind_buffer(module);
   bind_runtime(module);
   bind_call(module);
+  bind_stream_writer(module);
+  bind_stream_reader(module);
+  bind_space(module);
 }
 
 }  // namespace nessie_python

@@ -7,6 +7,7 @@ from typing import Any, Callable, TypeAlias
 import numpy
 
 from nessie import _core
+from nessie._elements import fitted
 from nessie.errors import InvalidArgument
 from nessie.xdr._bytes import check_size
 from nessie.xdr._reader import COUNT, UNBOUNDED, Codec, Reader, codec_of
@@ -21,19 +22,7 @@ def _as_array(value: Any, dtype: numpy.dtype[Any]) -> Numbers:
     array = numpy.asarray(value)
     if array.ndim != 1:
         raise InvalidArgument(f"an array of {array.ndim} dimensions where there is one")
-    if array.dtype == dtype or array.size == 0:
-        return numpy.ascontiguousarray(array, dtype)
-    if array.dtype.kind not in ("iu" if dtype.kind in "iu" else "iuf"):
-        raise InvalidArgument(f"an array of {array.dtype} where there is one of {dtype}")
-    if dtype.kind in "iu":
-        limits = numpy.iinfo(dtype)
-        if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            raise InvalidArgument(f"a number does not fit {dtype}")
-    try:
-        with numpy.errstate(over="raise"):
-            return numpy.ascontiguousarray(array, dtype)
-    except FloatingPointError as fault:
-        raise InvalidArgument(f"a number does not fit {dtype}") from fault
+    return numpy.ascontiguousarray(fitted(array, dtype))
 
 
 def _put_numbers(out: bytearray, array: Numbers) -> None:
