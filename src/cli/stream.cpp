@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 namespace nessie::cli {
 
@@ -58,21 +57,19 @@ int forget_subscription(const StreamOptions &options) {
 
 /// Returns only if it cannot be started.
 int serve_streams(const StreamOptions &options) {
-  const auto installed = Installation::find();
-  if (!installed.ok()) return fail_stream(installed.error());
-  const auto program = (std::filesystem::path(installed->nessied).parent_path() / "nessie-streams").string();
-  std::vector<std::string> words = {program};
+  const auto program = find_streams_program();
+  if (!program.ok()) return fail_stream(program.error());
+  std::vector<std::string> words = {*program};
   const auto set = [&](const char *setting, const std::string &value) {
     if (!value.empty()) words.insert(words.end(), {"--set", fmt::format("streams.{}={}", setting, value)});
   };
   set("memory", options.memory), set("log", options.log), set("name", options.name);
-  for (const auto &place : {options.announce})
-    if (!place.empty()) words.insert(words.end(), {"--announce", place});
+  if (!options.announce.empty()) words.insert(words.end(), {"--announce", options.announce});
   std::vector<char *> argv;
   for (auto &word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(argv.front(), argv.data());
-  return fail_stream({Code::kIo, fmt::format("cannot run {}: {}", program, std::strerror(errno))});
+  return fail_stream({Code::kIo, fmt::format("cannot run {}: {}", *program, std::strerror(errno))});
 }
 
 }  // namespace

@@ -75,8 +75,9 @@ constexpr const char *kReceiveFooter =
     "  nessie stream receive --listen node7:4711 --into /scratch/flow\n";
 
 constexpr const char *kServeFooter =
-    "Becomes nessie-streams, in the foreground. Programs of yours on this node find it by themselves; others by "
-    "--announce.\n"
+    "Becomes nessie-streams, in the foreground. Programs of yours on this node find it by themselves; with --announce "
+    "all\n"
+    "find it where that says, which the setting streams.at (NESSIE_STREAMS_AT) or --at tells them.\n"
     "All settings: docs/configuration.md.\n\n"
     "Examples:\n"
     "  nessie stream serve\n"
@@ -167,7 +168,7 @@ void add_receive(CLI::App &parent, StreamOptions &options) {
   receive->add_option("--most", options.most, "The largest step that is taken")
       ->check(check_bytes)
       ->capture_default_str();
-  receive->final_callback([out, into] {
+  receive->parse_complete_callback([out, into] {
     if (out->empty() && into->empty()) throw CLI::RequiredError("-o FILE or --into FOLDER");
   });
 }
@@ -178,7 +179,7 @@ void add_serve_streams(CLI::App &parent, StreamOptions &options) {
   serve->add_option("-n,--name", options.name, "What it is called, where several of yours run on this node");
   serve->add_option("-M,--memory", options.memory, "Memory for steps, e.g. 4G")->check(check_bytes);
   serve->add_option("--log", options.log, "The folder of its log; none: without");
-  serve->add_option("-a,--announce", options.announce, "Where others find it: file:PATH, pmix:NAME or dir:NAME");
+  serve->add_option("-a,--announce", options.announce, "Where it is found instead: file:PATH, pmix:NAME or dir:NAME");
 }
 
 }  // namespace

@@ -144,12 +144,13 @@ std::string describe_type(const streams::Variable &variable) {
 }
 
 std::string describe_line(const StreamInfo &stream) {
-  return fmt::format(
-      "{}  {}, {}, {} of {} writers, {}, {} in memory{}", printable(stream.name), name_of(stream.state),
-      stream.oldest < stream.steps ? fmt::format("{}, from {} on", counted(stream.steps, "step"), stream.oldest)
-                                   : counted(stream.steps, "step"),
-      stream.connected, stream.writers, counted(stream.readers.size(), "reader"), format_size(stream.memory_bytes),
-      stream.log_bytes > 0 ? fmt::format(", {} in the log", format_size(stream.log_bytes)) : "");
+  return fmt::format("{}  {}, {}, {} of {} writers, {}, {} in memory{}", printable(stream.name), name_of(stream.state),
+                     stream.oldest > 0 && stream.oldest < stream.steps
+                         ? fmt::format("{}, from {} on", counted(stream.steps, "step"), stream.oldest)
+                         : counted(stream.steps, "step"),
+                     stream.connected, stream.writers, counted(stream.readers.size(), "reader"),
+                     format_size(stream.memory_bytes),
+                     stream.log_bytes > 0 ? fmt::format(", {} in the log", format_size(stream.log_bytes)) : "");
 }
 
 std::string describe(const StreamInfo &stream) {
