@@ -87,7 +87,11 @@ Result<Reader> open_reader(std::string_view name, const ReaderOptions &options, 
     auto reader = Reader::open(name, options, Deadline::in(kToOpenReader).earlier(retry.until()));
     if (reader.ok() || !passes(reader.code())) return reader;
     if (stop()) return Error{Code::kCancelled, "it was told to stop"};
-    if (!retry.wait(stop)) return reader;
+    if (!retry.wait(stop) && reader.code() != Code::kTimedOut) return reader;
+    if (retry.until().passed())
+      return Error{Code::kTimedOut, fmt::format("no stream '{}' was there in time: `nessie stream list` shows which "
+                                                "there are",
+                                                name)};
   }
 }
 
