@@ -226,6 +226,10 @@ class Reader {
   std::uint64_t step() const;
   /// How many steps were not seen between this one and the one before.
   std::uint64_t missed() const;
+  /// The step in which a variable of the open one was put: of a constant, an earlier one perhaps. 0: there is none.
+  std::uint64_t put_in(std::string_view variable) const;
+  /// Of this stream, and no other one that has had its name, or will.
+  std::uint64_t identity() const;
   /// What there is in the open step, and constants of earlier ones; with the shapes of this step. Lives until the next
   /// begin_step().
   const std::vector<Variable> &variables() const;

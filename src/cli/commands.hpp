@@ -2,6 +2,7 @@
 // The commands of `nessie`: what each takes, and the function that does it and returns the exit code.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -158,6 +159,32 @@ struct SlurmOptions {
 /// 0: all that the script starts in parallel is rewritten, or needs not be. 1: of something that cannot be told, or
 /// there is nothing. 2: it cannot be read, or understood, or written.
 int slurm(const SlurmOptions &options);
+
+/// nessie stream: streams that programs write, and what becomes of their steps.
+struct StreamOptions {
+  enum class Action { kList, kInfo, kTail, kRecord, kForward, kReceive, kForget, kServe };
+  Action action = Action::kList;
+  std::string name;
+  std::string at;  ///< where the servers are; empty: as the settings say
+  int timeout_s = 30;
+  bool json = false;
+  std::uint64_t steps = 0;             ///< after which it ends; 0: never
+  std::vector<std::string> variables;  ///< empty: all
+  std::string subscription;            ///< empty: none
+  bool append = false;
+  std::string from;                   ///< of tail: "oldest", "latest", "next" or a number; empty: latest
+  bool every = false;                 ///< of tail: every step, not the newest
+  bool values = false;                ///< of tail: the elements
+  std::vector<std::string> boxes;     ///< of tail: as BoxText; none: all variables whole
+  std::string out;                    ///< of record and receive: a file
+  std::string folder;                 ///< of receive, instead
+  std::string to, as, rate;           ///< of forward: a place, the stream's name there, bytes a second
+  std::string listen, most;           ///< of receive: HOST:PORT, the largest step
+  std::string memory, log, announce;  ///< of serve
+};
+/// 0: it is done. 1: not, and stderr says why. 2: what was said cannot be meant. 74 (kExitDataLost): steps were gone
+/// before they were handed on.
+int stream(const StreamOptions &options);
 
 /// nessie bench: becomes the bench program; returns only if it is not there.
 int bench(const std::vector<std::string> &arguments);

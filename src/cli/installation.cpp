@@ -57,6 +57,8 @@ Result<MpmdInstallation> MpmdInstallation::find() {
 
 Result<std::string> find_embedded_library() { return find_file("libnessie_embedded.so", {"lib", NESSIE_LIBDIR}); }
 
+Result<std::string> find_streams_program() { return find_file("nessie-streams", {"bin", NESSIE_LIBEXECDIR "/nessie"}); }
+
 Result<std::string> find_bench_program() { return find_file("nessie-bench", {NESSIE_LIBEXECDIR "/nessie", "bin"}); }
 
 }  // namespace nessie::cli

@@ -31,6 +31,9 @@ struct MpmdInstallation {
 /// What is put in front of the MPI of a program that has servers in its own processes. kNotFound as above.
 Result<std::string> find_embedded_library();
 
+/// nessied by the name by which it serves streams. kNotFound as above.
+Result<std::string> find_streams_program();
+
 /// The program behind `nessie bench`. kNotFound as above.
 Result<std::string> find_bench_program();
 

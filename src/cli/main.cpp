@@ -3,6 +3,7 @@
 #include "agent.hpp"
 #include "commands.hpp"
 #include "placement.hpp"
+#include "stream.hpp"
 #include "version.hpp"
 
 #include <services/staging/board.h>
@@ -42,6 +43,7 @@ constexpr const char *kIntroduction =
     "  nessie recover DIR                               finish files from the logs of a run that was killed\n"
     "  nessie slurm job.sh                              a job script of Slurm's, with nessie run in it\n"
     "  nessie directory list                            which services there are, and where\n"
+    "  nessie stream tail flow                          arrays of a running program, step by step\n"
     "  nessie bench                                     list the measurements\n"
     "  nessie idl service.x                             C++, C, Fortran or Python from an interface file\n";
 
@@ -565,6 +567,7 @@ struct Options {
   RecoverOptions recover;
   SlurmOptions slurm;
   DirectoryOptions directory;
+  StreamOptions stream;
   xdr::idl::Command interfaces;
 };
 
@@ -604,6 +607,7 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
     return slurm(options.slurm);
   }
   if (*app.get_subcommand("directory")) return directory(options.directory);
+  if (*app.get_subcommand("stream")) return stream(options.stream);
   if (*app.get_subcommand("idl")) return xdr::idl::compile(options.interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
   std::puts(version().c_str());
@@ -630,6 +634,7 @@ int main(int argc, char **argv) {
   add_recover(app, options.recover);
   add_slurm(app, options.slurm);
   add_directory(app, options.directory);
+  add_stream(app, options.stream);
   add_idl(app, options.interfaces);
   add_status(app, options.status);
   add_files(app, options.files);

@@ -53,6 +53,9 @@ class ReaderState {
              Order order);
   Result<Figures> figures(std::string_view name, const Box &box, Deadline deadline);
 
+  std::uint64_t put_in(std::string_view variable) const;
+  std::uint64_t identity() const { return stream_; }
+
   std::uint64_t step = 0, missed = 0;
   std::vector<Variable> variables;
   std::vector<Attribute> attributes;
@@ -273,6 +276,12 @@ Status ReaderState::close(Deadline deadline, bool unsubscribes) {
   return status;
 }
 
+std::uint64_t ReaderState::put_in(std::string_view variable) const {
+  for (const auto &each : now_.variables)
+    if (each.variable.name == variable) return each.put_in;
+  return 0;
+}
+
 // --- data -------------------------------------------------------------------------------------------------------------
 
 Result<const wire::StepVariable *> ReaderState::find(std::string_view name, const wire::Box &box) const {
@@ -443,6 +452,8 @@ Result<Reader> Reader::open(std::string_view name, const ReaderOptions &options,
 Result<StepState> Reader::begin_step(Deadline deadline) { return state_->begin_step(deadline); }
 std::uint64_t Reader::step() const { return state_->step; }
 std::uint64_t Reader::missed() const { return state_->missed; }
+std::uint64_t Reader::put_in(std::string_view variable) const { return state_->put_in(variable); }
+std::uint64_t Reader::identity() const { return state_->identity(); }
 const std::vector<Variable> &Reader::variables() const { return state_->variables; }
 const std::vector<Attribute> &Reader::attributes() const { return state_->attributes; }
 const Variable *Reader::find(std::string_view variable) const {

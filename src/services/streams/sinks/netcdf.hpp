@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files of netCDF-C, in the format CDF-5: on a disk, and in memory. The library is loaded when the first one is made or
+// opened. Any thread: its calls take turns, since netCDF-C knows nothing of threads; one file by one thread at a time.
+#pragma once
+
+#include <nessie/streams.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nessie::streams::sinks {
+
+/// A file in memory, as netCDF-C has made it.
+class Image {
+ public:
+  Image() = default;
+  /// Owns `memory`, which malloc() has given.
+  Image(void *memory, std::size_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte *>(memory_.get()), size_bytes_}; }
+
+ private:
+  struct Free {
+    void operator()(void *memory) const;
+  };
+  std::unique_ptr<void, Free> memory_;
+  std::size_t size_bytes_ = 0;
+};
+
+struct NetcdfDimension {
+  std::string name;
+  std::int64_t length = 0;
+  bool is_unlimited = false;
+};
+
+struct NetcdfVariable {
+  std::string name;
+  Type type = Type::kDouble;
+  std::vector<int> dimensions;
+};
+
+inline constexpr int kGlobal = -1;  ///< where a variable's number is asked for: the file itself
+
+/// A file that is open. Moves; dropped, it is closed, and what was not synced may be lost with the process only. Errors
+/// of all: kIo, with errno as the cause; kNoMemory; kTooLarge: the format has no room for it; kInvalidArgument: a name
+/// or value that cannot be one; kUnsupported: netCDF-C is not there, or too old.
+class NetcdfFile {
+ public:
+  /// Makes it, and replaces what was there.
+  static Result<NetcdfFile> create(const std::string &path);
+  /// `expected_bytes`: how large it is likely to be.
+  static Result<NetcdfFile> create_in_memory(std::size_t expected_bytes);
+  /// kBadMessage: it is no netCDF file. kNotFound.
+  static Result<NetcdfFile> open(const std::string &path, bool to_write);
+  /// Reads from `image`, which is borrowed until it is closed. kBadMessage.
+  static Result<NetcdfFile> open_image(std::span<const std::byte> image);
+  NetcdfFile(NetcdfFile &&other) noexcept;
+  NetcdfFile &operator=(NetcdfFile &&other) noexcept;
+  ~NetcdfFile();
+
+  /// Definitions, after create() or define_again(), before end_definitions(). They return the number of what they have
+  /// defined; a length of 0 is the unlimited dimension.
+  Result<int> define_dimension(const std::string &name, std::int64_t length);
+  Result<int> define_variable(const std::string &name, Type type, const std::vector<int> &dimensions);
+  Status define_fill(int variable, std::span<const std::byte> value);
+  /// Also between end_definitions() and define_again(), where it takes the place of one of the same size.
+  Status put_attribute(int variable, const std::string &name, Type type, std::span<const std::byte> value);
+  /// Leaves so much room behind the header. What nobody writes is not filled.
+  Status end_definitions(std::size_t reserve_bytes);
+  Status define_again();
+
+  /// Elements in C order, with the unlimited dimension, if the variable has it, as the first one of the box.
+  Status put(int variable, const Box &box, const void *data);
+  Status get(int variable, const Box &box, void *data);
+  /// Gives the kernel what there is. It syncs nothing.
+  Status sync();
+  Status close();
+  /// Of one that was made by create_in_memory().
+  Result<Image> close_in_memory();
+
+  Result<std::vector<NetcdfDimension>> dimensions();
+  Result<std::vector<NetcdfVariable>> variables();
+  /// `variable` of each is empty.
+  Result<std::vector<Attribute>> attributes(int variable);
+
+ private:
+  explicit NetcdfFile(int id) : id_(id) {}
+  int id_ = -1;
+};
+
+/// What an element has of which nobody has said what to fill it with.
+std::vector<std::byte> usual_fill(Type type);
+
+}  // namespace nessie::streams::sinks

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream in a netCDF file, a step a record: docs/streams-formats.md.
+#pragma once
+
+#include "services/streams/sinks/step_file.hpp"
+
+#include <base/fd.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace nessie::streams::sinks {
+
+struct RecordOptions {
+  std::string path;
+  Origin origin;
+  bool append = false;  ///< goes on with a file that is there
+};
+
+/// Writes steps to a file, and syncs each before it says that it is safe. What was killed in the middle of a step is
+/// overwritten by the next one who appends. A file that has no room for a step, as an array has grown or is new, is
+/// written anew beside the old one, PATH.new, and takes its place when that step is in it.
+class Recorder : public Sink {
+ public:
+  /// Makes no file before the first step. kExists: there is one, and it is not to be continued. kBusy: another process
+  /// writes it. kBadMessage: it is no such file. kInvalidArgument: it has another stream, or one that had the same
+  /// name. kIo.
+  static Result<std::unique_ptr<Recorder>> open(const RecordOptions &options);
+
+  std::uint64_t wanted() const override;
+  /// Also kUnsupported: as widened(). kOutOfRange: its number is below wanted().
+  Status take(Step &step) override;
+  Status finish() override;
+  /// How often the whole file had to be written anew.
+  std::uint64_t rewrites() const { return rewrites_; }
+
+ private:
+  explicit Recorder(RecordOptions options) : options_(std::move(options)) {}
+  Status open_file();
+  Status begin_anew(Step &step);
+  Result<StepFile> make_file(const std::string &path, Layout layout, Step &step);
+  Status put_in_place(const std::string &beside);
+  Status copy_steps(StepFile &to);
+  Status commit(StepFile &file, const Fd &fd, std::uint64_t number);
+
+  RecordOptions options_;
+  std::optional<StepFile> file_;
+  Fd fd_;  ///< of the same file: locked, and synced
+  std::uint64_t rewrites_ = 0;
+};
+
+/// The folder that `path` is in has its entries on the disk. kIo.
+Status sync_folder_of(const std::string &path);
+
+}  // namespace nessie::streams::sinks
