@@ -68,17 +68,18 @@ class Lines:
 class StreamsTestCase(ProcessTestCase):
     """Servers of streams are found by the folder of contact files, which is the test's own."""
 
-    def start_server(self, *options, index=0, servers=1, log=True):
-        server = Lines(self, [SERVER, "--listen", "shm", "--log", self.path("log") if log else "none", "--index", str(index),
-                              "--servers", str(servers), *options])
-        server.wait_for(r"shm://")
+    def start_server(self, *options, index=0, servers=1, log=True, listen="shm", within=(), env=None):
+        """`within`: what the command begins with, as to enter a network namespace."""
+        server = Lines(self, [*within, SERVER, "--listen", listen, "--log", self.path("log") if log else "none", "--index", str(index),
+                              "--servers", str(servers), *options], env)
+        server.wait_for(r"\w+://")
         return server
 
-    def write(self, steps, *options, name="s"):
-        return Lines(self, [PEER, "write", str(steps), "--name", name, *map(str, options)])
+    def write(self, steps, *options, name="s", within=(), env=None):
+        return Lines(self, [*within, PEER, "write", str(steps), "--name", name, *map(str, options)], env)
 
-    def read(self, *options, name="s"):
-        return Lines(self, [PEER, "read", "--name", name, *map(str, options)])
+    def read(self, *options, name="s", within=(), env=None):
+        return Lines(self, [*within, PEER, "read", "--name", name, *map(str, options)], env)
 
     def end_servers(self, *servers):
         for server in servers:
