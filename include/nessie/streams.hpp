@@ -24,7 +24,7 @@
 // what is lost is said. kRefused: the servers have another credential. kCancelled: the process is ending.
 #pragma once
 
-#include <base/clock.hpp>
+#include <nessie/clock.hpp>
 #include <nessie/result.hpp>
 
 #include <cstddef>

@@ -61,7 +61,7 @@ class Across:
     def test_a_link_that_is_cut_loses_nothing(self):
         server = self.serve()
         writer = self.peer(self.write, 1, 200, "--pause", 5, "--elements", 20_000)
-        reader, near = self.peer(self.read, 1), self.peer(self.read, 0)
+        reader, near = self.peer(self.read, 1, "--as", "far"), self.peer(self.read, 0, "--as", "near")
         for cut_s in (0.3, LONG_CUT_S):
             before = len(reader.lines)
             wait_until(lambda: len(reader.lines) > before + 3, "some steps")

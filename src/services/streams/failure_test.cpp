@@ -78,7 +78,8 @@ TEST_F(Streams, Put_WhatCannotBe_IsToldAndChangesNothing) {
   EXPECT_EQ(writer.put("y", {{0}, {4}}, values.data()).code(), Code::kNotFound);
   EXPECT_EQ(writer.put("x", {{0, 0}, {4, 1}}, values.data()).code(), Code::kInvalidArgument);
   EXPECT_EQ(writer.put("x", {{1}, {4}}, values.data()).code(), Code::kOutOfRange);
-  EXPECT_EQ(writer.put("x", {{-1}, {2}}, values.data()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(writer.put("x", {{-1}, {2}}, values.data()).code(), Code::kOutOfRange);
+  EXPECT_EQ(writer.put("x", {{1}, {-2}}, values.data()).code(), Code::kInvalidArgument);
   ASSERT_TRUE(writer.put("x", {{0}, {2}}, values.data()).ok());
   EXPECT_EQ(writer.put("x", {{1}, {2}}, values.data()).code(), Code::kOutOfRange);                // overlaps
   EXPECT_EQ(writer.define({"x", Type::kDouble, {8}, {}, false}).code(), Code::kInvalidArgument);  // it was put

@@ -112,6 +112,9 @@ bool is_box(const Box &box) {
 }
 
 Status check_inside(const VariableArgs &variable, const Box &box) {
+  const bool is_before = std::ranges::any_of(box.start, [](auto i) { return i < 0; });
+  if (is_before && box.start.size() == variable.shape.size() && box.count.size() == variable.shape.size())
+    return Error{Code::kOutOfRange, fmt::format("{} begins before the array", describe(variable.name, box))};
   if (!is_box(box) || box.count.size() != variable.shape.size())
     return Error{
         Code::kInvalidArgument,

@@ -355,5 +355,18 @@ TEST_F(StreamsInC, TheSharedSpace_KeepsVersions) {
   EXPECT_EQ(nessie_space_close(space), NESSIE_OK);
 }
 
+TEST_F(StreamsInC, ADroppedWriter_IsToldToReadersAsADeadOne) {
+  auto *out = open_writer();
+  write_step(out, 5);
+  auto *in = open_reader();
+  ASSERT_EQ(begin(in), NESSIE_STREAM_STEP_OK);
+  EXPECT_EQ(value_in(in), 5);
+  EXPECT_EQ(nessie_stream_end_step(in, 0), NESSIE_OK);
+  EXPECT_EQ(nessie_stream_drop(out), NESSIE_OK);
+  std::int32_t state = 7;
+  EXPECT_EQ(nessie_stream_begin_step(in, kSoon, &state), NESSIE_PEER_LOST);
+  EXPECT_EQ(state, 7);
+}
+
 }  // namespace
 }  // namespace streams

@@ -265,7 +265,7 @@ Status ReaderState::close(Deadline deadline, bool unsubscribes) {
   session_->remove_beat(this);
   if (ahead_) ahead_->cancel();
   ahead_.reset();
-  wire::CloseArgs args{stream_, key_, ended_, unsubscribes};
+  wire::CloseArgs args{stream_, key_, ended_, unsubscribes, false};
   auto status = place_->ask<void>(
       0, deadline,
       [&](wire::Client &client, const nssi::CallOptions &options) { return client.close_reader(args, options); },

@@ -41,6 +41,7 @@ class WriterState {
               const WriterOptions &options)
       : session_(std::move(session)), place_(std::move(place)), name_(name), options_(options), arena_(session_) {}
 
+  ~WriterState();
   Status open(Deadline deadline);
   Status define(const Variable &variable);
   Status set_attribute(const Attribute &attribute);
@@ -179,6 +180,16 @@ Status WriterState::open(Deadline deadline) {
       place_->ask<void>(0, deadline, nothing, [&](const auto &peer) { return introduce_first(peer, deadline); });
   if (!status.ok() || server_ == 0) return status;
   return place_->ask<void>(server_, deadline, nothing, [&](const auto &peer) { return introduce(peer, deadline); });
+}
+
+/// Without close() it is as if the process had died; the servers hear of it if they are there.
+WriterState::~WriterState() {
+  if (stream_ == 0 || is_closed_) return;
+  const auto peer = place_->connect(0, Deadline::now());
+  if (!peer.ok() || peer->generation != first_generation_) return;
+  wire::Client client(session_->runtime(), peer->id);
+  (void)client.close_writer({stream_, key_, step_, false, true},
+                            {.deadline = Deadline::in(std::chrono::seconds(1)), .idempotent = true});
 }
 
 // --- what there is ----------------------------------------------------------------------------------------------------
@@ -454,7 +465,7 @@ Status WriterState::close(Deadline deadline) {
   if (is_closed_) return {};
   if (is_open_) give_up_step();
   is_open_ = false;
-  wire::CloseArgs args{stream_, key_, step_, false};
+  wire::CloseArgs args{stream_, key_, step_, false, false};
   const auto say = [&](wire::Client &client, const nssi::CallOptions &options) {
     return client.close_writer(args, options);
   };

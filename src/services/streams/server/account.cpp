@@ -88,6 +88,13 @@ void Account::close_writer(Key key, std::uint64_t steps) {
   writer->steps = steps;
 }
 
+void Account::abandon_writer(Key key) {
+  const auto writer = std::ranges::find(writers_, key, &Writer::key);
+  if (writer != writers_.end() && !writer->is_closed)
+    interrupt(fmt::format("rank {} of the {} that write stream '{}' has left without closing it",
+                          writer - writers_.begin(), writers_.size(), name_));
+}
+
 void Account::lose_writers(PeerId peer, Clock::time_point gone_at) {
   for (auto &writer : writers_)
     if (writer.is_connected && writer.peer == peer) {

@@ -86,6 +86,7 @@ class Account {
   /// It was here before.
   Status reseat_writer(const WriterArgs &args, PeerId peer);
   void close_writer(Key writer, std::uint64_t steps);
+  void abandon_writer(Key writer);
   /// Those that are not back by `gone_at` are dead.
   void lose_writers(PeerId peer, Clock::time_point gone_at);
   void give_up_writers(Clock::time_point now);

@@ -16,16 +16,6 @@
 
 namespace streams {
 
-/// Of records in the log. Appended, never numbered anew.
-enum class LogKind : std::uint16_t { kData = 1, kStream = 2, kWrite = 3, kReaders = 4 };
-
-/// Appends data, in pieces that the log can take, and waits until they are written. Nothing of them stays if that
-/// fails.
-Result<std::vector<LoggedPiece>> write_pieces(nessie::service::Log &log, std::span<const std::byte> bytes);
-/// Reads [first, first + size_bytes) of them, checked. kBadMessage, kIo: they are damaged.
-Result<HeldBytes> read_pieces(nessie::service::Log &log, const std::vector<LoggedPiece> &pieces, std::uint64_t first,
-                              std::uint64_t size_bytes);
-
 /// What a log has of those who were before.
 struct Recovered {
   std::map<Key, LoggedStream> streams;

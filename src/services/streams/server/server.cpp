@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/streams/server/server.hpp>
 
+#include <services/streams/places.hpp>
+
 #include <base/log.hpp>
 #include <base/random.hpp>
 
@@ -71,7 +73,8 @@ void Server::measure(const Tell &tell) const {
     tell("steps_total", {{"stream", name}}, static_cast<double>(report.steps));
     tell("steps_held", {{"stream", name}}, static_cast<double>(report.steps - std::min(report.oldest, report.steps)));
     for (const auto &reader : report.readers)
-      tell("reader_lag_steps", {{"stream", name}, {"subscription", reader.subscription}}, static_cast<double>(reader.lag));
+      tell("reader_lag_steps", {{"stream", name}, {"subscription", reader.subscription}},
+           static_cast<double>(reader.lag));
   }
 }
 
@@ -96,6 +99,9 @@ void Server::stop() {
   space_ = Space(options_.space_versions);
   journal_.reset();
   std::error_code ignored;
+  const std::filesystem::path contacts(contact_folder());
+  for (const auto &folder : {contacts, contacts.parent_path()})
+    std::filesystem::remove(folder, ignored);  // if nothing is in it
   if (!has_logged && !options_.log_path.empty()) std::filesystem::remove_all(options_.log_path, ignored);
 }
 

@@ -13,8 +13,8 @@
 #include <services/streams/server/account.hpp>
 #include <services/streams/server/journal.hpp>
 #include <services/streams/server/shelf.hpp>
-#include <services/streams/server/space.hpp>
 #include <services/streams/server/store.hpp>
+#include <services/streams/server/versions.hpp>
 #include <streams_rpc.hpp>
 
 #include <chrono>

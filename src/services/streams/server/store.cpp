@@ -2,7 +2,6 @@
 #include <services/streams/server/store.hpp>
 
 #include <base/log.hpp>
-#include <services/streams/server/journal.hpp>
 
 #include <fmt/format.h>
 

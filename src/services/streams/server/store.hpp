@@ -7,6 +7,7 @@
 #include <nssi/nssi.hpp>
 #include <service/log/log.hpp>
 #include <service/wait_queue.hpp>
+#include <services/streams/server/pieces.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -22,23 +23,9 @@ using nessie::Budget;
 using nessie::Code;
 using nessie::Deadline;
 using nessie::Error;
-using nessie::Result;
 using nessie::Status;
-using nessie::service::LogRange;
 
 class Store;
-
-/// A part of a chunk's data, as it is in the log.
-struct LoggedPiece {
-  LogRange at;
-  std::uint64_t bytes = 0;
-};
-
-/// Bytes that can be read for as long as this lives.
-struct HeldBytes {
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> keep;
-};
 
 /// The data of one write. Given back when nobody has it any more.
 class Chunk : public std::enable_shared_from_this<Chunk> {

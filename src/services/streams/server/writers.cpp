@@ -128,7 +128,10 @@ nssi::Outcome<void> Server::close_writer(Request &, const CloseArgs &args) {
   if (!stream) return unknown_stream();
   stream->shelf.seats.erase(args.member);
   if (stream->account) {
-    stream->account->close_writer(args.member, args.steps);
+    if (args.is_abandoned)
+      stream->account->abandon_writer(args.member);
+    else
+      stream->account->close_writer(args.member, args.steps);
     if (auto status = note(*stream, true); !status.ok()) return status;
     stream->changed.notify_all();
     settle(*stream);
