@@ -13,7 +13,7 @@ import unittest
 import netCDF4
 import numpy
 
-from harness import BUILD, NESSIE, ProcessTestCase, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, read_file, wait_until
 
 WRITER = os.path.join(BUILD, "tests", "streams_test_writer")
 MEGABYTE = 1 << 20
@@ -304,6 +304,34 @@ class Forward(Streams):
         self.told(self.stream("forward", "flow", "--to", there, "--rate", "4M", "--steps", "3"))
         self.assertGreater(time.monotonic() - begin, 1)
         self.end(writer)
+
+
+class ServersOwn(Streams):
+    def test_record_and_forward_by_themselves_also_after_the_server_was_killed(self):
+        there = self.serve("there")
+        contact, folder = self.path("own.contact"), self.path("log")
+        rules = f"record:flow={self.path('flow.nc')} forward:fl*={there}"
+        command = [os.path.join(BUILD, "bin", "nessie-streams"), "--announce", "file:" + contact, "--set", "streams.log=" + folder,
+                   "--set", "streams.sinks=" + rules]
+        self.env.update(NESSIE_STREAMS_AT="file:" + contact, NESSIE_STREAMS_DURABILITY="logged")
+
+        def start():
+            job = self.job(command)
+            line = f"\npid = {job.process.pid}\n".encode()
+            wait_until(lambda: os.path.exists(contact) and line in read_file(contact), "the contact file")
+            return job
+        server = start()
+        writer = self.write("flow", 6)
+        self.step(writer, 3)
+        server.process.kill()
+        server.process.wait()
+        self.servers.append(start())
+        self.step(writer, 3)
+        self.end(writer)
+        wait_until(lambda: steps_in(self.path("flow.nc")) == 6, "six steps in the file")
+        self.assert_holds(self.path("flow.nc"), 6)
+        self.told(self.stream("record", "flow", "-o", "copy.nc", "--at", there))
+        self.assert_holds(self.path("copy.nc"), 6)
 
 
 class Receive(Streams):

@@ -171,7 +171,7 @@ struct Sinks::State {
   std::vector<Rule> rules;
   std::string at;
   std::atomic<bool> ends = false;
-  std::mutex mutex;
+  std::mutex mutex, ending;
   std::condition_variable asked_to_end;
   std::map<std::pair<std::size_t, std::string>, std::unique_ptr<Task>> tasks;  ///< by rule and stream
   std::thread thread;
@@ -207,13 +207,17 @@ Result<std::unique_ptr<Sinks>> Sinks::start(std::vector<Rule> rules, std::string
   return std::unique_ptr<Sinks>(new Sinks(std::move(state)));
 }
 
-Sinks::~Sinks() {
+Sinks::~Sinks() { end(); }
+
+void Sinks::end() {
+  const std::lock_guard only_one(state_->ending);
   {
     const std::lock_guard lock(state_->mutex);
     state_->ends = true;
   }
   state_->asked_to_end.notify_all();
-  state_->thread.join();
+  if (state_->thread.joinable()) state_->thread.join();
+  state_->tasks.clear();
 }
 
 }  // namespace nessie::streams::sinks

@@ -31,8 +31,10 @@ class Sinks {
  public:
   /// `at`: where the servers are, which need not answer yet. kNoMemory: no thread.
   static Result<std::unique_ptr<Sinks>> start(std::vector<Rule> rules, std::string at);
-  /// Ends what is being handed on, within a few seconds; the subscriptions stay.
   ~Sinks();
+  /// Ends what is being handed on, as its destructor does; the subscriptions stay. Takes a few seconds at most, as long
+  /// as the servers answer. Any thread, and again.
+  void end();
 
  private:
   struct State;
