@@ -16,6 +16,7 @@
 #include <services/staging/server/provider.hpp>
 #include <services/streams/server/provider.hpp>
 #include <services/streams/server/server.hpp>
+#include <services/streams/sinks/sinks.hpp>
 #include <services/transfer/server/server.hpp>
 
 #include <fmt/format.h>
@@ -42,6 +43,7 @@ using nessie::Error;
 using nessie::Result;
 using nessie::Status;
 using nessie::service::Host;
+using nessie::streams::sinks::Sinks;
 using nessied::Step;
 
 constexpr std::chrono::seconds kAnnounce{10};
@@ -325,6 +327,18 @@ Result<std::vector<nssi::Announcement>> announce(Host &host, const Wanted &wante
   return announced;
 }
 
+/// What servers of streams hand on by themselves; the first of them does. Null: nothing.
+Result<std::unique_ptr<Sinks>> start_sinks(Host &host, const Wanted &wanted) {
+  auto rules = nessie::streams::sinks::parse_rules(wanted.config.get_or("streams.sinks", ""));
+  if (!rules.ok()) return rules.error();
+  const bool has_streams =
+      std::ranges::any_of(wanted.steps, [](const Step &step) { return step.type->name == "streams"; });
+  if (!has_streams || rules->empty()) return std::unique_ptr<Sinks>();
+  const auto is_first = streams::is_first_server(wanted.config);
+  if (!is_first.ok()) return is_first.error();
+  return *is_first ? Sinks::start(*std::move(rules), host.runtime().url()) : std::unique_ptr<Sinks>();
+}
+
 int fail(const Error &error) { return log::error("{}", error.message), 2; }
 
 int serve(const Wanted &wanted, int parent_fd) {
@@ -333,9 +347,14 @@ int serve(const Wanted &wanted, int parent_fd) {
   nessied::prepare_signals(parent_fd >= 0);  // MPI may have installed handlers of its own
   auto host = Host::open(*std::move(options));
   if (!host.ok()) return fail(host.error());
+  const auto sinks = start_sinks(**host, wanted);
+  if (!sinks.ok()) return fail(sinks.error());
   Start start(**host);
   {
-    const auto watcher = nessied::Watcher::start(parent_fd, [&start] { start.ask_to_end(); });
+    const auto watcher = nessied::Watcher::start(parent_fd, [&] {
+      if (*sinks) (*sinks)->end();  // while the servers that they read from answer
+      start.ask_to_end();
+    });
     if (!watcher.ok()) return fail(watcher.error());
     if (auto status = start_all(**host, wanted, start); !status.ok()) return fail(status.error());
     const auto announced = announce(**host, wanted, start);

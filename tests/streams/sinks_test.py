@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -13,7 +14,7 @@ import unittest
 import netCDF4
 import numpy
 
-from harness import BUILD, NESSIE, ProcessTestCase, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, read_file, wait_until
 
 WRITER = os.path.join(BUILD, "tests", "streams_test_writer")
 MEGABYTE = 1 << 20
@@ -37,6 +38,48 @@ def steps_in(path):
             return int((file["step"][...] >= 0).sum())
     except OSError:
         return 0
+
+
+def crc32c(data):
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+class OtherReceiver:
+    """TCP.md, written by somebody who has read nothing else."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "tcp://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.stream, self.images, self.end = None, {}, None
+
+    @staticmethod
+    def checked(data):
+        assert struct.unpack(">I", data[-4:])[0] == crc32c(data[:-4])
+        return data[:-4]
+
+    def run(self):
+        """Until the stream has ended."""
+        with self.listener, self.listener.accept()[0] as connection, connection.makefile("rb") as file:
+            begin = file.read(20)
+            magic, version, _, length = struct.unpack(">4sIQI", begin)
+            assert (magic, version) == (b"NSTP", 1)
+            self.stream = self.checked(begin + file.read(length + 4))[20:].decode()
+            while self.end is None:
+                magic, checksum, number, length = struct.unpack(">4sIQQ", self.checked(file.read(28)))
+                image = file.read(length)
+                if magic == b"STEP":
+                    assert crc32c(image) == checksum
+                    self.images[number] = image
+                else:
+                    assert (magic, checksum, length) == (b"OVER", 0, 0)
+                    self.end = number
+                answer = struct.pack(">4sIQ", b"DONE", 0, number)
+                connection.sendall(answer + struct.pack(">I", crc32c(answer)))
 
 
 class Proxy:
@@ -306,6 +349,34 @@ class Forward(Streams):
         self.end(writer)
 
 
+class ServersOwn(Streams):
+    def test_record_and_forward_by_themselves_also_after_the_server_was_killed(self):
+        there = self.serve("there")
+        contact, folder = self.path("own.contact"), self.path("log")
+        rules = f"record:flow={self.path('flow.nc')} forward:fl*={there}"
+        command = [os.path.join(BUILD, "bin", "nessie-streams"), "--announce", "file:" + contact, "--set", "streams.log=" + folder,
+                   "--set", "streams.sinks=" + rules]
+        self.env.update(NESSIE_STREAMS_AT="file:" + contact, NESSIE_STREAMS_DURABILITY="logged")
+
+        def start():
+            job = self.job(command)
+            line = f"\npid = {job.process.pid}\n".encode()
+            wait_until(lambda: os.path.exists(contact) and line in read_file(contact), "the contact file")
+            return job
+        server = start()
+        writer = self.write("flow", 6)
+        self.step(writer, 3)
+        server.process.kill()
+        server.process.wait()
+        self.servers.append(start())
+        self.step(writer, 3)
+        self.end(writer)
+        wait_until(lambda: steps_in(self.path("flow.nc")) == 6, "six steps in the file")
+        self.assert_holds(self.path("flow.nc"), 6)
+        self.told(self.stream("record", "flow", "-o", "copy.nc", "--at", there))
+        self.assert_holds(self.path("copy.nc"), 6)
+
+
 class Receive(Streams):
     def receiver(self, *words):
         """(job, address) of one that listens."""
@@ -357,6 +428,21 @@ class Receive(Streams):
         self.told(forward)
         self.told(job)
         self.assert_holds(self.path("flow.nc"), 16)
+
+    def test_can_be_done_by_any_program(self):
+        other = OtherReceiver()
+        writer = self.write("flow", 3)
+        forward = self.stream("forward", "flow", "--to", other.address)
+        self.wait_for_readers("flow", 1)
+        self.step(writer, 3)
+        self.end(writer)
+        other.run()
+        self.told(forward)
+        self.assertEqual((other.stream, sorted(other.images), other.end), ("flow", [0, 1, 2], 3))
+        for step, image in other.images.items():
+            with netCDF4.Dataset("step", memory=image) as file:
+                self.assertEqual((list(file["step"][:]), file["time"][0]), ([step], step / 2))
+                numpy.testing.assert_array_equal(file["T"][0], (100 * step + numpy.arange(24)).reshape(4, 6))
 
     def test_over_a_link_that_is_cut_again_and_again(self):
         writer = self.write("flow", 8, "--bytes", str(2 * MEGABYTE))

@@ -92,6 +92,12 @@ Result<std::vector<std::string>> places_to_announce(const nessie::Config &config
   return std::vector{own_place(config)};
 }
 
+Result<bool> is_first_server(const nessie::Config &config) {
+  const auto options = server_options(config);
+  if (!options.ok()) return options.error();
+  return options->index == 0;
+}
+
 nessie::ProviderType Server::type() {
   const auto prepare = [](const nessie::Config &, nssi::RuntimeOptions &options) -> Status {
     options.max_fibers += kMostWaiting;

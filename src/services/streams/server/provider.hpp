@@ -15,4 +15,8 @@ namespace streams {
 /// folder cannot be made.
 nessie::Result<std::vector<std::string>> places_to_announce(const nessie::Config &config);
 
+/// Whether it is the one of several that keeps account of streams, and so the one that hands them on. kInvalidArgument:
+/// as places_to_announce().
+nessie::Result<bool> is_first_server(const nessie::Config &config);
+
 }  // namespace streams
