@@ -2,6 +2,7 @@
 // Real servers, killed, stopped and starved.
 #include <base/fd.hpp>
 #include <services/staging/client/client.hpp>
+#include <services/staging/client/watcher.hpp>
 #include <services/staging/handle.hpp>
 #include <services/staging/process_testing.hpp>
 #include <services/staging/server/ledger.hpp>
@@ -58,6 +59,36 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   EXPECT_EQ(lost->front().path, path_);
   EXPECT_EQ(lost->front().missing, std::vector<std::string>{"v1[0:63,0:127,0:127]"});
   EXPECT_EQ(lost->front().bytes_acknowledged - lost->front().bytes_in_file, kVariableBytes);
+}
+
+TEST_F(StagingProcess, WhoLooksOnIsToldThatTheHomeServerWasKilled) {
+  auto &home = start({"--memory", "64M"});
+  auto client = connect();
+  create(*client, folder_ + "/watched.nc", 1);
+  nessie::Config config;
+  config.set("servers", home.url());
+  const auto watcher = *Watcher::connect(config, Deadline::in(kWatchdog));
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  client->mark(kToken, {0, 0, 0, 0, true, {}, {}}, *order_);
+  std::vector<Mark> marks;
+  while (marks.empty()) {
+    const auto news = watcher->next(Deadline::in(kWatchdog));
+    ASSERT_TRUE(news.ok()) << news.error().message;
+    ASSERT_FALSE(news->is_empty());
+    for (const auto &file : news->files) marks.insert(marks.end(), file.marks.begin(), file.marks.end());
+  }
+  std::vector<double> data(data_.size());
+  const auto read = [&] {
+    return watcher->read(kToken, marks[0], 0, {{0, 0, 0}, {kZ, kY, kX}}, std::as_writable_bytes(std::span(data)),
+                         Deadline::in(kWatchdog));
+  };
+  ASSERT_TRUE(read().ok());
+  EXPECT_EQ(data, data_);
+  ::kill(home.pid(), SIGKILL);
+  EXPECT_EQ(home.wait_end(), 128 + SIGKILL);
+  EXPECT_EQ(watcher->next(Deadline::in(kWatchdog)).code(), Code::kPeerLost);
+  EXPECT_EQ(watcher->next(Deadline::in(kWatchdog)).code(), Code::kPeerLost);
+  EXPECT_EQ(read().code(), Code::kPeerLost);
 }
 
 TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {

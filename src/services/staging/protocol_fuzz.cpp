@@ -7,11 +7,12 @@ using namespace staging;
 
 namespace {
 
-constexpr std::array<Decoder, 16> kDecoders = {
-    decode<HelloArgs>,    decode<HelloResult>,  decode<NcResult>,       decode<CreateArgs>,
-    decode<OpenArgs>,     decode<HeaderResult>, decode<EndDefArgs>,     decode<AmendArgs>,
-    decode<TransferArgs>, decode<FileArgs>,     decode<FileToken>,      decode<SettleArgs>,
-    decode<NativeNote>,   decode<ReportResult>, decode<FillRecordArgs>, decode<LendResult>};
+constexpr std::array<Decoder, 22> kDecoders = {
+    decode<HelloArgs>,      decode<HelloResult>,     decode<NcResult>,   decode<CreateArgs>,   decode<OpenArgs>,
+    decode<HeaderResult>,   decode<EndDefArgs>,      decode<AmendArgs>,  decode<TransferArgs>, decode<FileArgs>,
+    decode<FileToken>,      decode<SettleArgs>,      decode<NativeNote>, decode<ReportResult>, decode<FillRecordArgs>,
+    decode<LendResult>,     decode<MarkArgs>,        decode<WatchArgs>,  decode<WatchResult>,  decode<HeaderOf>,
+    decode<MarkedReadArgs>, decode<MarkedReadResult>};
 
 }  // namespace
 
@@ -31,7 +32,16 @@ std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   transfer.pieces = PieceList{Piece{1, {0, 2}, {3, 4}, {}}, Piece{2, {0}, {8}, {2}}}.bytes();
   ReportResult report;
   report.failures.emplace_back().missing = {"temperature[0:63]"};
-  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, {{"romio_ds_write", "disable"}}}),
-          seed(6, end),         seed(8, transfer),
-          seed(13, report),     seed(15, LendResult{7})};
+  const Mark mark{1, 2, 3, 4, true, {5}, {{6, 7}}};
+  WatchResult watched;
+  watched.files = {{7, "/data/a.nc", {1, 2}, FileStage::kOpen, true, 3, {}, 4, {mark}}};
+  return {seed(16, MarkArgs{9, mark}),
+          seed(18, watched),
+          seed(20, MarkedReadArgs{7, 1, {2, 3}, 4, 5, transfer.pieces}),
+          seed(0, HelloArgs{}),
+          seed(3, CreateArgs{1, "/data/a.nc", 0, {{"romio_ds_write", "disable"}}}),
+          seed(6, end),
+          seed(8, transfer),
+          seed(13, report),
+          seed(15, LendResult{7})};
 }

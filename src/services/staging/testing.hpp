@@ -4,6 +4,7 @@
 #pragma once
 
 #include <service/host.hpp>
+#include <services/staging/client/watcher.hpp>
 #include <services/staging/file_testing.hpp>
 #include <services/staging/handle.hpp>
 #include <services/staging/server/server.hpp>
@@ -151,6 +152,14 @@ class Service {
     EXPECT_TRUE(client.ok()) << client.error().message;
     return client.ok() ? std::move(*client) : nullptr;
   }
+  std::unique_ptr<Watcher> watcher() {
+    nessie::Config config;
+    config.set("servers", urls_);
+    auto watcher = Watcher::connect(config, nessie::Deadline::in(std::chrono::seconds(60)));
+    EXPECT_TRUE(watcher.ok()) << watcher.error().message;
+    return watcher.ok() ? std::move(*watcher) : nullptr;
+  }
+  const std::string &urls() const { return urls_; }
   std::string file(const std::string &name) const { return folder_ + "/" + name; }
   std::string board(int server) const { return file("board." + std::to_string(server)); }
   Server &server(int index) { return *servers_[static_cast<std::size_t>(index)]; }

@@ -96,5 +96,35 @@ TEST(StagingWire, TheStateOfFilesIsThis) {
                "0000000000000005");
 }
 
+TEST(StagingWire, WhatIsCompleteIsThis) {
+  const Mark mark{1, 2, 3, 4, true, {5}, {{6, 7}}};
+  const std::string bytes =
+      "0000000000000001000000020000000000000003000000000000000400000001"
+      "0000000100000005"
+      "0000000100000000000000060000000000000007";
+  expect_bytes(mark, bytes);
+  expect_bytes(MarkArgs{9, mark}, "0000000000000009" + bytes);
+  expect_bytes(WatchArgs{1, 2, 3}, "0000000000000001000000000000000200000003");
+  expect_bytes(
+      WatchResult{1,
+                  2,
+                  true,
+                  {{7, "/a.nc", {1, 2}, FileStage::kClosed, true, 3, "full", 4, {mark}}},
+                  {{"/b.nc", "why", false}}},
+      "0000000000000001000000000000000200000001"
+      "000000010000000000000007000000052f612e6e6300000000000000000000010000000000000002000000020000000100000003"
+      "0000000466756c6c0000000000000004"
+      "00000001" +
+          bytes + "00000001000000052f622e6e630000000000000377687900" + "00000000");
+}
+
+TEST(StagingWire, WhoLooksOnReadsLikeThis) {
+  expect_bytes(HeaderOf{true, -33, {std::byte{1}}}, "00000001ffffffdf0000000101000000");
+  expect_bytes(MarkedReadArgs{7, 1, {2, 3}, 4, 5, {std::byte{6}}},
+               "000000000000000700000001000000000000000200000000000000030000000000000004000000050000000106000000");
+  expect_bytes(MarkedReadResult{MarkedState::kMarkedInFile, -1, 2, {std::byte{3}}},
+               "00000001ffffffff00000000000000020000000103000000");
+}
+
 }  // namespace
 }  // namespace staging

@@ -112,6 +112,13 @@ int carry_out_gets(File &file, Selection &selection) {
   return status;
 }
 
+/// Before they are carried out: what they make complete was put by earlier calls.
+void note_marks(File &file, const Selection &selection, std::int64_t records) {
+  for (const Request &request : selection.puts)
+    mark_put(file, request.variable->layout.varid, file.num_records, file.num_records);
+  mark_put(file, Communicator::kAnyVariable, file.num_records, records);
+}
+
 int complete_collectively(File &file, Selection &selection, int error) {
   enum { kReads, kWrites, kError, kRecords };
   const auto all = file.ranks().max(std::array<std::int64_t, 4>{static_cast<std::int64_t>(selection.gets.size()),
@@ -125,6 +132,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
   int status = NC_NOERR;
   if (all[kWrites] > 0) {
     file.note_unsettled();
+    note_marks(file, selection, all[kRecords]);
     file.raise_records(all[kRecords]);
     status = carry_out_puts(file, selection);
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);

@@ -100,6 +100,7 @@ bool may_be_left(const File &file, const EndDefLayout &layout) {
 }  // namespace
 
 int end_definitions(File &file, const EndDefLayout &layout) {
+  const bool has_written = !file.is_new && !file.is_settled;
   if (!file.is_new) agree(file);  // nobody has written to a new one
   file.ranks().restart_order();
   end_mirror(file, layout);
@@ -116,6 +117,7 @@ int end_definitions(File &file, const EndDefLayout &layout) {
   if (file.may_be_left && boards().are_complete()) file.writes_when_made = boards().count_of_writes(file.identity);
   file.in_define_mode = file.independent = file.is_new = false;
   if (mirrored) file.count_header_written();
+  if (has_written && file.ranks().is_root()) mark_all(file);
   file.note_settled();
   return mirrored ? NC_NOERR : NC_EFILE;
 }

@@ -4,6 +4,7 @@
 
 #include <base/fd.hpp>
 #include <interpose/pnetcdf/engine/communicator.hpp>
+#include <interpose/pnetcdf/engine/marks.hpp>
 #include <interpose/pnetcdf/engine/mirror.hpp>
 #include <interpose/pnetcdf/engine/policy.hpp>
 #include <interpose/pnetcdf/engine/read_ahead.hpp>
@@ -131,6 +132,7 @@ class File {
   std::vector<staging::Hint> hints_in_use;  ///< as ncmpi_inq_file_info gave them on the home server
   staging::FileIdentity identity;           ///< as root sees it; a native one's, as this process does
   ReadAhead read_ahead;
+  Marks marks;
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;
 

@@ -252,6 +252,7 @@ int put_together(File &file, Plan &plan) {
   ranks.note_written(Communicator::kAnyVariable, std::exchange(file.num_records, records));
   ranks.await_notes();
   file.raise_records(ranks.records());
+  mark_put(file, Communicator::kAnyVariable, records, file.num_records);
   return status;
 }
 

@@ -347,6 +347,7 @@ int close_on_servers(File &file) {
   await_all(file);
   return file.ranks().from_root([&] {
     auto &session = Session::get();
+    if (file.writable && !file.is_settled) mark_all(file);
     const auto closed =
         session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order());
     if (!closed && file.is_settled && is_loss(closed.error()) && session.look_for_servers())

@@ -80,10 +80,9 @@ void agree_on_records(File &file) {
 void leave_independent_mode(File &file) {
   file.independent = false;
   if (!file.writable) return;
-  if (file.has_record_variables())
-    agree_on_records(file);
-  else
-    file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
+  file.note_unsettled();  // also what was put since a sync
+  file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
+  if (file.has_record_variables()) agree_on_records(file);
 }
 
 namespace {
@@ -135,11 +134,13 @@ int on_sync(File &file) {
   if (file.is_native()) return write_natively(file, [&] { return ncmpi_sync(file.id()); });
   if (file.in_define_mode) return NC_EINDEFINE;
   if (!file.writable) return NC_NOERR;
+  if (file.independent) file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
   if (file.independent && file.has_record_variables())
     agree_on_records(file);
   else
     agree(file);
   const int status = file.ranks().from_root([&] {
+    if (!file.is_settled) mark_all(file);
     return file.code_of(Session::get().client()->sync(file.token(), file.num_records), "ncmpi_sync", NC_EWRITE);
   });
   if (status == NC_NOERR) file.note_settled();

@@ -106,6 +106,7 @@ namespace {
 int close_durably(File &file) {
   agree(file);
   return file.ranks().from_root([&] {
+    if (file.writable && !file.is_settled) mark_all(file);
     auto closed = Session::get().client()->close(file.token(), file.num_records, staging::Closing::kDurable,
                                                  file.ranks().order());
     return file.code_of(closed, "writing its data", NC_EWRITE);

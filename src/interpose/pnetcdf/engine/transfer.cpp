@@ -134,7 +134,9 @@ void agree_on_records(File &file, const Access &access, std::int64_t records, bo
   file.ranks().note_written(access.varid, records);
   const Variable *variable = file.variable(access.varid);
   if (failed || (variable != nullptr && variable->layout.is_record)) file.ranks().await_notes();
+  const auto before = file.num_records;
   file.raise_records(file.ranks().records());
+  mark_put(file, access.varid, before, file.num_records);
 }
 
 int transfer_list(File &file, const Access &access) {

@@ -195,6 +195,8 @@ Result<nessie::Fd> Client::lend(FileToken, const FileIdentity &) {
 }
 void Client::flush_trace() {}
 Status Client::settle(const SettleArgs &) { return {}; }
+void Client::mark(FileToken, Mark, const Order &) {}
+
 Status Client::note_native(const std::string &, const std::string &, bool) { return {}; }
 
 namespace {

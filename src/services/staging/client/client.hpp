@@ -111,6 +111,10 @@ class Client {
   /// yet; with Closing::kEarly only of those that had been tried by then.
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> abort(FileToken file);
+  /// Tells the home server, for who looks on, what is complete of a file as all processes had written it by the calls
+  /// known to `order`: `mark` says which records and variables, the rest is added here. Waits for nothing, and nobody
+  /// hears what comes of it. Before what is asked of the file later.
+  void mark(FileToken file, Mark mark, const Order &order);
   /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written; of
   /// all files, if it names none.
   Status settle(const SettleArgs &args);

@@ -14,7 +14,8 @@ constexpr std::int32_t kNcWrite = 1;  // NC_WRITE
 Result<int> Client::create(const CreateArgs &args, int descriptor, const std::function<void()> &meanwhile) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  const OpenArgs as_opened{args.file, args.path, kNcWrite, args.hints, {}, args.processes, args.durability};
+  const OpenArgs as_opened{args.file, args.path,      kNcWrite | OPENED_NEW, args.hints,
+                           {},        args.processes, args.durability};
   impl_->note_opening(as_opened, descriptor, home);
   auto created = [&]() -> Result<int> {
     if (auto held = impl_->hold_by_others(as_opened, descriptor, home); !held.ok()) return held.error();

@@ -18,6 +18,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   numbered.number = ++impl_->opened[args.file].definitions;
   auto result = impl_->ask(home, &Stub::enddef_async, numbered);
   if (!result.ok() || result->nc_error != 0) return result;
+  ++impl_->opened[args.file].data_modes;
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   result->nc_error = *attached;

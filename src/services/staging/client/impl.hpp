@@ -108,6 +108,8 @@ struct Client::Impl {
     OpenArgs args = {};                            ///< for a server that comes back: how it is opened,
     nessie::Fd file = {};                          ///< and the file
     std::uint64_t definitions = 0;                 ///< the number of the last enddef, or amend
+    std::uint32_t data_modes = 0;                  ///< how often it has been in data mode
+    std::uint64_t marks = 0;
   };
 
   class Sender;

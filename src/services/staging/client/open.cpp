@@ -17,6 +17,7 @@ Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
     impl_->forget_opening(args.file, home);
     return result;
   }
+  impl_->opened[args.file].data_modes = 1;
   auto attached = impl_->attach_others(args.file, home);
   if (attached.ok() && *attached == 0) return result;
   (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));

@@ -18,6 +18,7 @@ Result<NcResult> Server::amend(Request &, const AmendArgs &args) {
   if (auto kept = keep_definition(*file, definition); !kept.ok()) return kept.error();
   const int error = amend(*file, args.definitions, true);
   if (auto kept = keep_defined(*file, definition, error); !kept.ok()) return kept.error();
+  if (error == NC_NOERR && file->defined && file->marked) marks_.note_header(*file->marked);
   return NcResult{error};
 }
 

@@ -4,6 +4,8 @@
 
 #include <services/staging/server/opening.hpp>
 
+#include <services/staging/handle.hpp>
+
 #include <pnetcdf.h>
 
 #include <algorithm>
@@ -21,7 +23,9 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
   auto spare = duplicate(*file);
   if (!spare) return no_descriptors();
-  held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, args.processes,
+  if ((args.omode & OPENED_NEW) != 0) marks_.note_created(identity_of(file->get()), args.file);
+  const auto omode = args.omode & ~OPENED_NEW;
+  held_.insert_or_assign(args.file, Held{request.caller(), args.path, omode, args.hints, args.processes,
                                          args.durability, std::move(*file), std::move(spare)});
   recovered_.notify_all();
   return NcResult{};
@@ -58,6 +62,7 @@ Result<NcResult> Server::attach(Request &request, const FileToken &token) {
   const auto file = find(token);
   if (error == NC_NOERR && file) error = read_header(*file, unused);
   if (error != NC_NOERR && file) close_unused(file);
+  if (error == NC_NOERR && file) begin_data_mode(*file, false);
   if (error == NC_NOERR && file)
     if (auto kept = keep_file(file, as, false, request.caller()); !kept.ok()) return kept.error();
   return NcResult{error};

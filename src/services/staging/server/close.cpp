@@ -21,6 +21,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   if (!file) return close_again(args);
   files_.erase(args.file);
   closing_.push_back(file);
+  if (file->marked && !file->marked->is_detached) marks_.note_closing(*file->marked);
   file->raise_num_records(args.num_records);
   if (file->is_kept())
     if (auto kept = keep_closed(*file, args.after); !kept.ok()) return kept.error();
@@ -43,6 +44,7 @@ Result<NcResult> Server::close_again(const FileArgs &args) {
 
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
   const auto file = find(args.file);
+  if (file && file->marked) marks_.note_detached(*file->marked);
   FileArgs durable = args;
   durable.closing = Closing::kDurable;
   auto closed = close(request, durable);
@@ -112,6 +114,7 @@ void Server::leave_closing(const File &file) {
   file->keep_clean(false);
   file->forget_clean();
   drainer_.touch_for_readers();
+  end_marking(*file);
   std::erase(closing_, file);
   closing_changed_.notify_all();
 }

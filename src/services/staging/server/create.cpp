@@ -64,6 +64,7 @@ Server::File Server::make_file(FileToken token, const std::string &path, std::un
   note_handle(*file);
   if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity, file->is_kept());
   files_.emplace(token, file);
+  begin_marking(*file);
   return file;
 }
 

@@ -39,6 +39,7 @@ Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
   if (!undo.empty()) ::unlink(undo.c_str());
   file->in_define_mode = result.nc_error != NC_NOERR;
   file->defined = file->defined || !file->in_define_mode;
+  if (!file->in_define_mode) begin_data_mode(*file, true);
   return result;
 }
 

@@ -12,6 +12,7 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
   file->native->allow_records(args.record + 1);
+  if (file->marked) marks_.note_filled(*file->marked, args.varid, args.record);
   file->forget_clean();
   if (file->read_back) prepare_to_fill(*file, args);
   const int error =

@@ -35,6 +35,7 @@ void Server::drain_others(const OpenFile &file) {
 /// The file was emptied: what other handles know of it is over.
 void Server::note_created(OpenFile &file) {
   for (const auto &other : others_like(file)) other->created_over = true;
+  if (file.marked) marks_.note_created(file.identity, file.token);
   shelf_.drop(file.identity);
   note_write(file);
   if (file.read_back) on_io([&] { return file.read_back->clear(), 0; });

@@ -14,7 +14,10 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
                  fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
                              "install both from the same release",
                              Op::kVersion, args.protocol)};
-  if (!args.application.empty()) ++statistics_.clients;
+  if (args.application.empty())
+    forget_crowd(request.caller());
+  else
+    ++statistics_.clients;
   if (args.servers.size() == options_.servers) servers_.assign(args.servers.begin(), args.servers.end());
   recovered_.notify_all();
   if (const auto process = runtime_.process_of(request.caller()); process.ok())

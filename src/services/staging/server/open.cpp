@@ -29,6 +29,7 @@ Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
   const auto file = find(args.file);
   if (file) result.nc_error = read_header(*file, result);
   if (file && result.nc_error != NC_NOERR) close_unused(file);
+  if (file && result.nc_error == NC_NOERR) begin_data_mode(*file, true);
   if (file && result.nc_error == NC_NOERR)
     if (auto kept = keep_file(file, args, false, request.caller()); !kept.ok()) return kept.error();
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
@@ -41,6 +42,7 @@ void Server::close_unused(const File &file) {
   file->keep_clean(false);
   file->forget_clean();
   if (files_.erase(file->token) > 0) on_io([&] { return file->native->abort(); });
+  end_marking(*file);
 }
 
 /// Does `first`, then reads the header for the clients, and the variables for this server: one task of the I/O thread,

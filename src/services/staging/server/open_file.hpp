@@ -11,6 +11,7 @@
 #include <services/staging/server/ledger.hpp>
 #include <services/staging/server/line.hpp>
 #include <services/staging/server/march.hpp>
+#include <services/staging/server/marks.hpp>
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
 #include <services/staging/server/pieces_check.hpp>
@@ -135,6 +136,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   nssi::PeerId owner;            ///< who opened it: rank 0 of the program; {}: has not come back yet
   std::shared_ptr<Account> job;  ///< its owner's; null: it belongs to none
   std::unique_ptr<NativeFile> native;
+  std::shared_ptr<MarkedFile> marked;   ///< for who looks on; null: it is only read
   std::shared_ptr<ReadBack> read_back;  ///< of all handles on the same file; null: nobody wants that
   FileIdentity identity;
   Durability durability = Durability::kMemory;

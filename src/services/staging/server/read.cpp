@@ -36,6 +36,8 @@ class Server::Reading {
 
   /// The native code of the first that failed; an error: the client is gone.
   Result<int> read(const Asked &asked);
+  /// The same to this process's memory, of no more than one slice. `records`: that the file has at least.
+  int gather(const Asked &asked, std::int64_t records, std::byte *data);
 
  private:
   struct Place {
@@ -69,6 +71,7 @@ class Server::Reading {
   Server &server_;
   Request &request_;
   OpenFile &file_;
+  std::int64_t records_ = 0;       ///< that somebody else knows of
   const std::uint32_t processes_;  ///< that read at the same time, presumably other parts of the same
   std::optional<nessie::service::Buffers::Lease> bounce_;
   std::size_t packed_ = 0;    ///< bytes there
@@ -137,6 +140,22 @@ Result<int> Server::Reading::read(const Asked &asked) {
     }
   }
   if (auto status = push_packed(); !status.ok()) return status.error();
+  return nc_error_;
+}
+
+int Server::Reading::gather(const Asked &asked, std::int64_t records, std::byte *data) {
+  records_ = records;
+  auto part = asked.checked.parts.begin();
+  auto pieces = asked.pieces();
+  for (Piece piece; pieces.next(piece);) {
+    while (part->varid != piece.varid) ++part;
+    auto &variable = *file_.find(piece.varid);
+    const auto last = std::max<std::int64_t>(0, part->bounds.end - 1) / variable.cached->page_elements;
+    const Place place{variable, is_dense(*variable.cached, *part), last, own_part(*variable.cached)};
+    const auto elements = piece.elements();
+    if (elements > 0) note(fetch(place, piece, data));
+    data += elements * variable.cached->variable.element_bytes;
+  }
   return nc_error_;
 }
 
@@ -228,7 +247,7 @@ int Server::Reading::fetch(Place place, const Piece &slice, std::byte *data) {
   auto &cached = *place.variable.cached;
   if (fetch_from_pages(place, slice, data)) return NC_NOERR;
   server_.drainer_.flush(cached, bounds(cached.variable, slice));
-  const auto records = file_.num_records;
+  const auto records = std::max(file_.num_records, records_);
   server_.statistics_.bytes_read += static_cast<std::uint64_t>(slice.elements() * cached.variable.element_bytes);
   return server_.on_io([&] { return file_.native->read(cached.variable, slice, records, data); });
 }
@@ -310,6 +329,10 @@ void Server::Reading::read_ahead(Place place, std::int64_t first_page) {
       page = own_part(next).begin / next.page_elements;
     }
   }
+}
+
+int Server::gather(Request &request, OpenFile &file, const Asked &asked, std::int64_t records, std::byte *data) {
+  return Reading(*this, request, file, 1).gather(asked, records, data);
 }
 
 Status Server::push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset) {

@@ -270,6 +270,7 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   file->journal = &journal;
   file->writes = WriteCount(logged.settled);
   for (const auto &later : logged.later) file->writes.add(later.call, later.writes);
+  if (file->marked) file->marked->is_unknown = true;
   if (!file->defined) return file;
   if (left.unfinished && left.unfinished->is_amend) finish_amend(*file, *left.unfinished);
   HeaderResult unused;
@@ -278,6 +279,7 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
     return Error{Code::kIo, ncmpi_strerror(error)};
   }
   file->raise_num_records(logged.num_records);
+  begin_data_mode(*file, false);
   return file;
 }
 

@@ -99,6 +99,7 @@ std::string Server::describe() const {
 }
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
+  marks_.note_native(args);
   if (args.is_choice) {
     ++statistics_.left_native;
     statistics_.why_left = args.why;

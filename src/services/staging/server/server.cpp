@@ -69,6 +69,8 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       recovered_(runtime_),
       moved_(runtime_),
       closing_changed_(runtime_),
+      marks_([this] { tell_watches(); }),
+      watch_ended_(runtime_),
       moves_(runtime_, {kSlow, options_.client_timeout, [this](nssi::PeerId client) { give_up(client); },
                         [this](nssi::PeerId client) { return !finishing_ && is_stopped(client); }}),
       bounces_(runtime_, context.budget, {"staging.bounce", kBounceBytes, kBounces, [this](nssi::PeerId client) {
@@ -122,21 +124,33 @@ void Server::give_up(nssi::PeerId client) {
   peer_lost(client);
 }
 
+/// Who only looks on, or is gone, takes no core, and sends nothing that is waited for.
+void Server::forget_crowd(nssi::PeerId peer) {
+  std::erase(peers_, peer);
+  note_crowd();
+}
+
 void Server::note_crowd() { drainer_.give_way(peers_.size() >= std::thread::hardware_concurrency()); }
 
 // A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that
 // was written.
 void Server::peer_lost(nssi::PeerId peer) {
-  std::erase(peers_, peer);
-  note_crowd();
+  forget_crowd(peer);
   processes_.erase(peer.value);
+  marked_reads_.erase(peer.value);
+  watchers_.erase(peer.value);
+  watch_ended_.notify_all();
   forget_client(peer);
   if (replicated_.journal && peer == replicated_.peer) {
     replicated_.is_lost = true;
     renew_replicated();
   }
   accounts_.erase(peer.value);
-  std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
+  std::erase_if(held_, [&](const auto &held) {
+    if (held.second.owner != peer) return false;
+    end_detached(held.first);
+    return true;
+  });
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
     if (file->owner == peer) orphans.push_back(file);

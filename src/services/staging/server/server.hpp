@@ -13,6 +13,7 @@
 #include <services/staging/server/drainer.hpp>
 #include <services/staging/server/journal.hpp>
 #include <services/staging/server/loader.hpp>
+#include <services/staging/server/marks.hpp>
 #include <services/staging/server/pieces_check.hpp>
 #include <services/staging/server/replica.hpp>
 #include <services/staging/server/shelf.hpp>
@@ -24,6 +25,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -285,8 +287,39 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   bool await_moved(OpenFile &file, const Journal &lost);
   void give_copies_up();
 
+  // mark.cpp
+  Status mark(Request &request, const MarkArgs &args) override;
+  void begin_marking(OpenFile &file);
+  void begin_data_mode(OpenFile &file, bool is_home);
+  void end_marking(OpenFile &file);
+  void end_detached(FileToken token);
+
+  // watch.cpp
+  struct Watch {
+    nssi::PeerId caller;
+    std::unique_ptr<nssi::Event> event;  ///< set: look again
+  };
+  class Watching;
+  Result<WatchResult> watch(Request &request, const WatchArgs &args) override;
+  Status check_room_for_watch(nssi::PeerId caller) const;
+  void tell_watches();
+  void end_watches();
+  Result<HeaderOf> header(Request &request, const FileToken &token) override;
+  static nessie::Error not_known();
+
+  // read_marked.cpp
+  Result<MarkedReadResult> read_marked(Request &request, const MarkedReadArgs &args) override;
+  Result<MarkedReadResult> read_marked_now(Request &request, const MarkedReadArgs &args);
+  Result<MarkedReadResult> read_marked_of(Request &request, OpenFile &file, const MarkedFile &marked,
+                                          const MarkedReadArgs &args);
+  static Result<MarkedReadResult> in_file(const MarkedFile &marked);
+  Status await_marked(Request &request, const MarkedFile &marked, const MarkedReadArgs &args,
+                      nessie::Deadline deadline);
+  File handle_on(const MarkedFile &marked) const;
+
   // read.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args) override;
+  int gather(Request &request, OpenFile &file, const Asked &asked, std::int64_t records, std::byte *data);
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
   void look_behind(OpenFile &file);
 
@@ -369,6 +402,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   // server.cpp
   void give_up(nssi::PeerId client);
+  void forget_crowd(nssi::PeerId peer);
   void note_crowd();
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;
@@ -416,7 +450,12 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   WaitQueue recovered_;                         ///< something has changed that recovery waits for, or it has ended
   WaitQueue moved_;                             ///< what is noted of a file has moved to another journal, or could not
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
-  nessie::service::Moves moves_;                ///< data on their way from or to a client
+  std::list<Watch> watches_;
+  std::set<std::uint64_t> watchers_;                   ///< peers that have watched, and have not been told of the end
+  Marks marks_;                                        ///< tells those
+  WaitQueue watch_ended_;                              ///< one of them has its answer
+  std::map<std::uint64_t, std::size_t> marked_reads_;  ///< by peer
+  nessie::service::Moves moves_;                       ///< data on their way from or to a client
   nessie::service::Buffers bounces_;
   std::unique_ptr<Door> door_;
   bool finishing_ = false;

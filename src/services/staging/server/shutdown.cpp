@@ -23,6 +23,7 @@ void Server::quiesce() {
     closing_.push_back(files_.extract(files_.begin()).mapped());
     finish_orphan(closing_.back());
   }
+  end_watches();
   drainer_.end_spilling();
   for (auto *journal : {logged_.get(), replicated_.journal.get()})
     if (journal != nullptr) (void)journal->flush();

@@ -109,6 +109,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->takes_turns) drain_others(*file);
   const auto failed_before = file->failed_pages;
   const auto *view = request.view_data();
+  if (file->marked) marks_.note_written(*file->marked, asked->checked.parts, args.call);
   if (auto brought = bring_in(request, *file, *asked, args); !brought.ok()) return brought.error();
   if (file->is_kept() && !file->is_direct) counted.count();
   const int error = file->is_direct ? write_through(*file, args, failed_before) : NC_NOERR;

@@ -21,6 +21,12 @@ class WriteCount {
   const WritesBefore &settled() const { return settled_; }
   const std::map<std::uint64_t, std::uint64_t> &later() const { return later_; }
 
+  /// The same as has(), of somebody whose word counts for nothing.
+  bool reached(const WritesBefore &before) const {
+    auto writes = settled_.writes;
+    for (auto at = later_.begin(); at != later_.end() && at->first <= before.call; ++at) writes += at->second;
+    return writes >= before.writes;
+  }
   /// True if all of `before` has been carried out.
   bool has(const WritesBefore &before) {
     if (before.call <= settled_.call) return settled_.writes >= before.writes;

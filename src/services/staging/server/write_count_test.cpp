@@ -69,6 +69,18 @@ TEST(WriteCount, LateWritesOfSettledCallsCount) {
   EXPECT_TRUE(count.has({3, 4}));
 }
 
+TEST(WriteCount, WhoseWordCountsForNothingChangesNothing) {
+  WriteCount count;
+  add(count, 1, 2);
+  add(count, 3, 1);
+  EXPECT_TRUE(count.reached({1, 2}));
+  EXPECT_TRUE(count.reached({100, 3}));
+  EXPECT_FALSE(count.reached({2, 3}));
+  EXPECT_FALSE(count.has({3, 4}));
+  add(count, 2, 1);
+  EXPECT_TRUE(count.has({3, 4}));
+}
+
 TEST(WriteCount, ManyCallsThatNobodyAsksAboutAreAllCounted) {
   constexpr std::uint64_t kCalls = 100'000;
   WriteCount count;

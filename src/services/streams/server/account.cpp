@@ -148,6 +148,7 @@ Status Account::check_against(const StepState &state, const StepReport &report) 
 Status Account::take(const StepReport &report) {
   if (report.step < complete_) {  // of a server that was started anew, or comes back to a first one that was
     auto &known = steps_[report.step];
+    floor_ = std::min(floor_, report.step);
     if (known.reports.emplace(report.server, report).second) known.bytes += report.bytes;
     for (const auto &told : report.variables)
       if (told.variable.is_constant) constants_[told.variable.name].insert(report.step);
@@ -170,12 +171,15 @@ Status Account::take(const StepReport &report) {
 
 void Account::note_complete(std::uint64_t step) {
   auto &state = steps_.at(step);
-  variables_.clear();
+  std::erase_if(variables_, [](const VariableArgs &variable) { return !variable.is_constant; });
   std::set<std::string> names;
   for (const auto &[server, report] : state.reports) {
     state.bytes += report.bytes;
     for (const auto &told : report.variables) {
-      if (names.insert(told.variable.name).second) variables_.push_back(told.variable);
+      if (names.insert(told.variable.name).second) {
+        std::erase_if(variables_, [&](const VariableArgs &known) { return known.name == told.variable.name; });
+        variables_.push_back(told.variable);
+      }
       if (told.variable.is_constant) constants_[told.variable.name].insert(step);
     }
     for (const auto &attribute : report.attributes) {
@@ -209,6 +213,7 @@ Needed Account::settle(std::uint64_t keep_bytes) {
     if (bytes > keep_bytes && at->first + 1 != complete_) break;
     from = at->first;
   }
+  floor_ = from;
   Needed result{from, {}};
   std::set<std::uint64_t> kept;
   for (auto &[name, steps] : constants_) {
@@ -254,7 +259,7 @@ LoggedStream Account::to_log(std::uint64_t made) const {
 }
 
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
-  complete_ = logged.complete;
+  complete_ = floor_ = logged.complete;  // take() says which steps there are
   writers_.clear();
   for (const auto &writer : logged.writers) {
     writers_.emplace_back();
@@ -289,12 +294,7 @@ Account::Group *Account::find_group_of(const ReaderArgs &args) {
 }
 
 std::uint64_t Account::beginning(const ReaderArgs &args) const {
-  std::uint64_t first_there = complete_;
-  for (const auto &[number, state] : steps_)
-    if (number < complete_ && number + 1 > 0) {
-      // Of steps that are gone but for their constants nothing else can be read.
-      if (first_there == complete_ && (number + 1 == complete_ || steps_.contains(number + 1))) first_there = number;
-    }
+  const auto first_there = oldest();
   switch (args.from) {
     case Beginning::kFromLatest: return complete_ > 0 ? std::max(first_there, complete_ - 1) : 0;
     case Beginning::kFromNext: return complete_;

@@ -7,6 +7,7 @@
 #include <nnti/nnti.hpp>
 #include <services/streams/geometry.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -103,7 +104,8 @@ class Account {
   Status take(const StepReport &report);
   /// Steps that are complete, counted from the stream's first.
   std::uint64_t complete() const { return complete_; }
-  std::uint64_t oldest() const { return steps_.empty() ? complete_ : steps_.begin()->first; }
+  /// Of those that servers have, but for steps of which only constants are left.
+  std::uint64_t oldest() const { return std::min(floor_, complete_); }
   /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
   Needed settle(std::uint64_t keep_bytes);
   /// Steps that a server had, which was started anew without them.
@@ -150,7 +152,7 @@ class Account {
   std::uint32_t await_readers_ = 0;
   std::string why_interrupted_;
   std::map<std::uint64_t, StepState> steps_;
-  std::uint64_t complete_ = 0;
+  std::uint64_t complete_ = 0, floor_ = 0;
   std::map<std::string, std::set<std::uint64_t>, std::less<>> constants_;  ///< the steps in which they were put
   std::vector<AttributeArgs> attributes_;
   std::uint64_t attributes_changed_ = 0;

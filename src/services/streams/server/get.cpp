@@ -115,6 +115,10 @@ Result<std::int64_t> Server::push(Request &request, const VariableArgs &variable
 
 nssi::Outcome<GetResult> Server::get(Request &request, const GetArgs &args) {
   const auto stream = find(args.stream);
+  if (stream && stream->is_file) {
+    const auto from = find_in_file(*stream, args);
+    return from ? get_of_file(request, *from, args) : step_is_gone(args.step);
+  }
   const auto *kept = stream ? stream->shelf.find(args.step, args.variable) : nullptr;
   if (kept == nullptr) return step_is_gone(args.step);
   if (auto status = check_inside(kept->variable, args.box); !status.ok()) return status.error();
@@ -168,14 +172,38 @@ void count(FiguresResult &figures, const VariableArgs &variable, const std::byte
 
 }  // namespace
 
-nssi::Outcome<FiguresResult> Server::figures(Request &, const GetArgs &args) {
+namespace {
+
+FiguresResult no_figures() {
+  return {0, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0};
+}
+
+}  // namespace
+
+nssi::Outcome<FiguresResult> Server::figures_of_file(Request &request, const FileVariable &from, const GetArgs &args) {
+  if (auto status = check_inside(from.variable, args.box); !status.ok()) return status.error();
+  auto figures = no_figures();
+  auto status = read_file(request, from, args.box, [&](const Box &slice, std::span<std::byte> bytes) {
+    figures.elements += static_cast<std::uint64_t>(elements_of(slice));
+    count(figures, from.variable, bytes.data(), elements_of(slice));
+    return Status();
+  });
+  if (!status.ok()) return status.error();
+  return figures;
+}
+
+nssi::Outcome<FiguresResult> Server::figures(Request &request, const GetArgs &args) {
   const auto stream = find(args.stream);
+  if (stream && stream->is_file) {
+    const auto from = find_in_file(*stream, args);
+    return from ? figures_of_file(request, *from, args) : step_is_gone(args.step);
+  }
   const auto *kept = stream ? stream->shelf.find(args.step, args.variable) : nullptr;
   if (kept == nullptr) return step_is_gone(args.step);
   if (auto status = check_inside(kept->variable, args.box); !status.ok()) return status.error();
   const auto variable = kept->variable;
   const auto blocks = kept->blocks;
-  FiguresResult figures{0, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0};
+  auto figures = no_figures();
   const auto element = size_of(variable.type);
   std::vector<std::byte> gathered;
   for (const auto &[block, part] : pieces_of(blocks, args.box)) {

@@ -178,8 +178,9 @@ void Server::tell_others(const Stream &stream, bool drops_incomplete, bool is_go
   args.holder = stream.account->holder();
   args.drops_incomplete = drops_incomplete;
   args.is_gone = is_gone;
-  for (const auto &[index, peer] : servers_)
-    (void)client_of(runtime_, peer).keep_async(args, {.idempotent = true, .one_way = true});
+  nssi::CallOptions options;
+  options.idempotent = options.one_way = true;
+  for (const auto &[index, peer] : servers_) (void)client_of(runtime_, peer).keep_async(args, options);
 }
 
 nssi::Outcome<void> Server::keep(Request &, const KeptArgs &args) {

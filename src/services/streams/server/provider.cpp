@@ -54,6 +54,15 @@ std::string log_folder(const nessie::Config &config, std::uint32_t index) {
   return {};
 }
 
+/// The run's staging servers may have another credential than who reads.
+void read_files_options(const nessie::Config &config, ServerOptions &options) {
+  std::error_code ignored;
+  options.files_folder = std::filesystem::current_path(ignored).string();
+  options.staging = config;
+  if (const auto servers = config.get("streams.files_of")) options.staging.set("servers", *servers);
+  if (const auto credential = config.get("streams.files_credential")) options.staging.set("credential", *credential);
+}
+
 Result<ServerOptions> server_options(const nessie::Config &config) {
   ServerOptions options;
   options.index = of_launcher({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
@@ -72,6 +81,8 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
     return config.bad_value("streams.index", "a number below that of the servers (streams.servers)");
   options.log_path = log_folder(config, options.index);
   options.first = config.get_or("streams.first", own_place(config));
+  options.files = config.get_or("streams.files", "");
+  if (!options.files.empty()) read_files_options(config, options);
   return options;
 }
 

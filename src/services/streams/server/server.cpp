@@ -42,6 +42,7 @@ Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderCo
                                                         const ServerOptions &options) {
   std::unique_ptr<Server> server(new Server(context, options));
   if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
+  if (auto status = server->follow_files(); !status.ok()) return status.error();
   context.runtime.spawn([server = server.get()] { server->recover(); });
   return std::unique_ptr<nessie::Provider>(std::move(server));
 }
@@ -92,6 +93,8 @@ void Server::stop() {
   const bool has_logged = std::ranges::any_of(streams_, [](const auto &each) {
     return !each.second->account || each.second->account->lasting() == Lasting::kInLog;
   });
+  files_.reset();
+  file_readers_.reset();
   store_->use_log(nullptr, 0);
   by_name_.clear();
   in_order_.clear();
@@ -110,6 +113,7 @@ nssi::Outcome<ListResult> Server::list(Request &) {
   for (const auto &stream : in_order_) {
     result.streams.push_back(stream->account->report());
     result.streams.back().memory_bytes = stream->shelf.memory_bytes();
+    result.streams.back().is_file = stream->is_file;
   }
   return result;
 }

@@ -10,7 +10,9 @@
 #include <nssi/director.hpp>
 #include <service/log/log.hpp>
 #include <service/wait_queue.hpp>
+#include <service/worker.hpp>
 #include <services/streams/server/account.hpp>
+#include <services/streams/server/files.hpp>
 #include <services/streams/server/journal.hpp>
 #include <services/streams/server/shelf.hpp>
 #include <services/streams/server/store.hpp>
@@ -18,8 +20,11 @@
 #include <streams_rpc.hpp>
 
 #include <chrono>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +44,9 @@ struct ServerOptions {
   std::chrono::milliseconds reader_timeout{30'000};
   std::uint64_t space_versions = 4;
   std::string first;  ///< where the first server is, for the others
+  std::string files;            ///< which files of a run are streams, as FileSteps takes it; empty: none
+  std::string files_folder;     ///< below which their names begin
+  nessie::Config staging = {};  ///< where the run's staging servers are
 };
 
 class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
@@ -64,6 +72,13 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
     std::string fault;                                   ///< why its writers cannot go on
     std::uint64_t made = 0;                              ///< in which order
     std::map<std::string, std::uint64_t> noted_readers;  ///< what is in the log of named subscriptions
+    bool is_file = false;
+    Key file_writer = 0;  ///< stands for its program
+    struct FileData {
+      FileSource source;
+      Variables variables;
+    };
+    std::map<std::uint64_t, FileData> file_steps;  ///< those that may be read
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
@@ -118,6 +133,25 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void add_small_blocks(const Stream &stream, NextResult &result);
   Result<std::int64_t> push(Request &, const VariableArgs &variable, const std::vector<Block> &blocks, const Box &box);
 
+  // --- files (file_streams.cpp) -------------------------------------------------------------------------------------
+  struct FileChange {
+    std::optional<FileStep> step;
+    std::string ended, why;
+  };
+  struct FileVariable {
+    FileSource source;
+    VariableArgs variable;
+  };
+  Status follow_files();
+  void take_file_changes();
+  void take_file_step(const FileStep &step);
+  void end_file(const std::string &name, const std::string &why);
+  static std::optional<FileVariable> find_in_file(const Stream &stream, const GetArgs &args);
+  Status read_file(Request &, const FileVariable &from, const Box &box,
+                   const std::function<Status(const Box &slice, std::span<std::byte> bytes)> &take);
+  nssi::Outcome<GetResult> get_of_file(Request &, const FileVariable &from, const GetArgs &args);
+  nssi::Outcome<FiguresResult> figures_of_file(Request &, const FileVariable &from, const GetArgs &args);
+
   // --- the shared space (space.cpp) ---------------------------------------------------------------------------------
   nssi::Outcome<void> space_put(Request &, const SpacePutArgs &) override;
   nssi::Outcome<GetResult> space_get(Request &, const SpaceGetArgs &) override;
@@ -151,6 +185,10 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   bool is_ready_ = false;                          ///< what was in the log is known
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
+  std::deque<FileChange> file_changes_;
+  bool takes_file_changes_ = false;
+  std::unique_ptr<Files> files_;  ///< null: none are streams
+  std::unique_ptr<nessie::service::Worker> file_readers_;
 };
 
 }  // namespace streams

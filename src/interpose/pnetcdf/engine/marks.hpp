@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is complete of a file, for who looks on at it (staging's watcher). Root tells its home server, by a message that
+// nobody waits for, at moments at which it knows what all ranks have sent: so no rank waits for another one for it.
+//
+// A record is complete when a collective put begins a later one. A fixed variable is complete with a record, if it was
+// put before that was begun; all of them are when the file is synced, defined anew, or closed.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace interpose {
+
+class File;
+
+/// What root knows of one file.
+class Marks {
+ public:
+  /// A collective put to a fixed variable.
+  void note_put(int varid);
+  /// A collective put goes up to that record; false: it is none that makes others complete.
+  bool begin_records(std::int64_t before, std::int64_t records);
+  /// Those that are complete for the first time, with the last record that was begun.
+  std::vector<int> take_variables() { return std::exchange(complete_, {}); }
+  std::int64_t records() const { return records_; }
+  /// Records that a mark has said are complete.
+  void note_marked(std::int64_t records);
+
+ private:
+  std::vector<int> put_, settled_, complete_;
+  std::int64_t records_ = 0;
+};
+
+/// After a collective put to a variable: the file had so many records before it, as all ranks knew, and has more now.
+/// On all ranks.
+void mark_put(File &file, int varid, std::int64_t records_before, std::int64_t records);
+/// All that was put is on its way: at sync, at close, and when data mode begins anew. On root.
+void mark_all(File &file);
+
+}  // namespace interpose

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/streams/server/files.hpp>
+
+#include <base/log.hpp>
+#include <base/thread.hpp>
+
+#include <fmt/format.h>
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <cctype>
+
+namespace streams {
+
+using nessie::Deadline;
+
+namespace {
+
+constexpr std::int64_t kMostRecords = 65536;  // of a file that had many when it was opened: the newest
+constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::seconds kForHeader{60};
+
+/// Whether digits, and nothing else, stand where the pattern's only '*' is.
+bool is_numbered(const std::string &pattern, const std::string &name) {
+  const auto star = pattern.find('*');
+  if (star == std::string::npos || pattern.find_first_of("*?[\\", star + 1) != std::string::npos ||
+      pattern.find_first_of("?[\\") != std::string::npos || name.size() < pattern.size())
+    return false;
+  const auto digits = std::string_view(name).substr(star, name.size() - pattern.size() + 1);
+  return std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+VariableArgs describe(const staging::ClassicVariable &variable, bool leaves_record_out) {
+  VariableArgs args;
+  args.name = variable.name;
+  args.type = static_cast<ElementType>(variable.type);
+  args.shape.assign(variable.shape.begin() + (leaves_record_out ? 1 : 0), variable.shape.end());
+  const auto fill = std::ranges::find(variable.attributes, "_FillValue", &staging::ClassicAttribute::name);
+  const bool has_fill = fill != variable.attributes.end() && fill->type == variable.type;
+  if (has_fill && fill->value.size() == size_of(args.type)) args.fill.assign(fill->value.begin(), fill->value.end());
+  return args;
+}
+
+void add_attributes(const std::string &variable, const std::vector<staging::ClassicAttribute> &attributes,
+                    std::vector<AttributeArgs> &all) {
+  for (const auto &attribute : attributes) {
+    AttributeArgs args{variable, attribute.name, static_cast<ElementType>(attribute.type), attribute.value};
+    if (check(args).ok()) all.push_back(std::move(args));
+  }
+}
+
+std::vector<AttributeArgs> attributes_of(const staging::ClassicHeader &header) {
+  std::vector<AttributeArgs> all;
+  add_attributes({}, header.attributes, all);
+  for (const auto &variable : header.variables)
+    if (check_name("variable", variable.name).ok()) add_attributes(variable.name, variable.attributes, all);
+  return all;
+}
+
+/// Of a whole file; a record variable has so many records.
+Variables all_of(const staging::ClassicHeader &header, std::int64_t records) {
+  auto all = std::make_shared<std::vector<VariableArgs>>();
+  for (const auto &variable : header.variables) {
+    auto args = describe(variable, false);
+    if (variable.is_record) args.shape[0] = records;
+    if (check(args).ok()) all->push_back(std::move(args));
+  }
+  return all;
+}
+
+Variables of_a_record(const staging::ClassicHeader &header) {
+  auto all = std::make_shared<std::vector<VariableArgs>>();
+  for (const auto &variable : header.variables)
+    if (auto args = describe(variable, variable.is_record); variable.is_record && check(args).ok())
+      all->push_back(std::move(args));
+  return all;
+}
+
+}  // namespace
+
+// --- steps ------------------------------------------------------------------------------------------------------------
+
+std::optional<FileSteps::Name> FileSteps::name_of(const std::string &path) const {
+  const bool is_below = !folder_.empty() && path.starts_with(folder_ + "/");
+  const auto name = is_below ? path.substr(folder_.size() + 1) : path;
+  const auto matched = pattern_.find('/') == std::string::npos ? name.substr(name.rfind('/') + 1) : name;
+  if (::fnmatch(pattern_.c_str(), matched.c_str(), 0) != 0) return std::nullopt;
+  const bool is_one_of_many = is_numbered(pattern_, matched);
+  return Name{is_one_of_many ? pattern_ : name, is_one_of_many};
+}
+
+std::vector<FileStep> FileSteps::take(const staging::WatchedFile &file, const staging::ClassicHeader &header) {
+  std::vector<FileStep> steps;
+  const auto name = name_of(file.path);
+  if (!name) return steps;
+  if (!name->is_numbered) {
+    for (const auto &mark : file.marks) take_mark(file, mark, header, name->stream, steps);
+    return steps;
+  }
+  if (!file.marks.empty()) numbered_[file.file] = file.marks.back();
+  if (file.stage == staging::FileStage::kOpen || !numbered_.contains(file.file)) return steps;
+  const auto mark = numbered_.extract(file.file).mapped();
+  const auto records = mark.records;
+  steps.push_back(
+      {name->stream, false, {file.file, mark, FileSource::kWholeFile}, all_of(header, records), attributes_of(header)});
+  return steps;
+}
+
+/// A name that another file has now, or the same one once more: what is written to it is new, unless there is more.
+void FileSteps::take_mark(const staging::WatchedFile &file, const staging::Mark &mark,
+                          const staging::ClassicHeader &header, const std::string &stream,
+                          std::vector<FileStep> &steps) {
+  auto &followed = followed_[stream];
+  FileStep step{stream, false, {file.file, mark, FileSource::kWholeFile}, nullptr, {}};
+  const bool is_known = followed.file != 0;
+  if (is_known && followed.file != file.file && mark.records < followed.records) {
+    followed = {};
+    step.begins_anew = true;
+  }
+  if (followed.file != file.file || followed.headers != file.headers) {
+    followed.of_record = of_a_record(header);
+    step.attributes = attributes_of(header);
+  }
+  followed.file = file.file;
+  const auto is_record = [](const auto &variable) { return variable.is_record; };
+  if (std::ranges::any_of(header.variables, is_record))
+    return take_records(file, mark, header, followed, std::move(step), steps);
+  followed.headers = file.headers;
+  if (!mark.is_all) return;
+  step.variables = all_of(header, 0);
+  steps.push_back(std::move(step));
+}
+
+void FileSteps::take_records(const staging::WatchedFile &file, const staging::Mark &mark,
+                             const staging::ClassicHeader &header, Followed &followed, FileStep step,
+                             std::vector<FileStep> &steps) {
+  std::vector<VariableArgs> constants;
+  for (const auto &variable : header.variables) {
+    const bool is_complete = mark.is_all || std::ranges::find(mark.variables, variable.varid) != mark.variables.end();
+    if (variable.is_record || !is_complete || followed.constants.contains(variable.name)) continue;
+    auto args = describe(variable, false);
+    args.is_constant = true;
+    if (!check(args).ok()) continue;
+    followed.constants.insert(variable.name);
+    constants.push_back(std::move(args));
+  }
+  const auto first = std::max(followed.records, mark.records - kMostRecords);
+  if (first >= mark.records && constants.empty()) return;
+  followed.headers = file.headers;
+  for (auto record = first; record < mark.records; ++record) {
+    auto next = std::exchange(step, {step.stream, false, step.source, nullptr, {}});
+    next.source.record = record;
+    next.variables = followed.of_record;
+    if (!constants.empty()) {
+      auto both = std::make_shared<std::vector<VariableArgs>>(*followed.of_record);
+      std::ranges::move(std::exchange(constants, {}), std::back_inserter(*both));
+      next.variables = std::move(both);
+    }
+    steps.push_back(std::move(next));
+  }
+  followed.records = std::max(followed.records, mark.records);
+  if (constants.empty()) return;
+  step.variables = std::make_shared<std::vector<VariableArgs>>(std::move(constants));
+  steps.push_back(std::move(step));
+}
+
+// --- following --------------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Files>> Files::start(FilesOptions options, Listener listener, Deadline deadline) {
+  auto watcher = staging::Watcher::connect(options.staging, deadline);
+  if (!watcher.ok()) return watcher.error();
+  return std::unique_ptr<Files>(new Files(std::move(options), std::move(listener), *std::move(watcher)));
+}
+
+Files::Files(FilesOptions options, Listener listener, std::unique_ptr<staging::Watcher> watcher)
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      steps_(options_.pattern, options_.folder),
+      watcher_(std::move(watcher)),
+      thread_(nessie::start_thread([this] { follow(); })) {}
+
+Files::~Files() {
+  is_ending_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void Files::follow() {
+  while (!is_ending_) {
+    const auto news = watcher_->next(Deadline::in(kLook));
+    if (!news.ok()) return end_all(news.error().message);
+    take(*news);
+    if (news->is_over) return end_all({});
+  }
+}
+
+void Files::take(const staging::News &news) {
+  for (const auto &file : news.files) take(file);
+  for (const auto &[path, why, is_choice] : news.native) {
+    const auto name = steps_.name_of(path);
+    if (!name || is_choice) continue;
+    listener_.on_end(name->stream, fmt::format("{} is written by native PnetCDF from now on: {}", path, why));
+    open_.erase(path);
+  }
+}
+
+void Files::take(const staging::WatchedFile &file) {
+  const auto name = steps_.name_of(file.path);
+  if (!name || !check_name("stream", name->stream).ok()) return;
+  const bool is_closed = file.stage == staging::FileStage::kClosed;
+  if (!file.marks.empty() || (name->is_numbered && file.stage != staging::FileStage::kOpen)) {
+    const auto header = watcher_->header(file.file, Deadline::in(kForHeader));
+    if (!header.ok()) return nessie::log::warning("{} cannot be followed: {}", file.path, header.error().message);
+    for (auto &step : steps_.take(file, **header)) {
+      if (!name->is_numbered) open_[file.path] = name->stream;
+      listener_.on_step(std::move(step));
+    }
+  }
+  if (!is_closed || name->is_numbered || open_.erase(file.path) == 0) return;
+  listener_.on_end(name->stream, file.failed.empty() ? "" : fmt::format("{}: {}", file.path, file.failed));
+}
+
+void Files::end_all(const std::string &why) {
+  for (const auto &[path, stream] : open_) listener_.on_end(stream, why);
+  open_.clear();
+  listener_.on_end(options_.pattern, why);  // of files that are numbered, if there are such
+}
+
+Status Files::read(const FileSource &source, const std::string &variable, const Box &box, std::span<std::byte> data,
+                   Deadline deadline) {
+  const auto header = watcher_->header(source.file, deadline);
+  if (!header.ok()) return header.error();
+  const auto *found = (*header)->find(variable);
+  if (found == nullptr) return Error{Code::kNotFound, fmt::format("the file has no variable '{}' any more", variable)};
+  nessie::service::Box place;
+  if (found->is_record && source.record != FileSource::kWholeFile) {
+    place.start.push_back(source.record);
+    place.count.push_back(1);
+  }
+  place.start.insert(place.start.end(), box.start.begin(), box.start.end());
+  place.count.insert(place.count.end(), box.count.begin(), box.count.end());
+  return watcher_->read(source.file, source.mark, found->varid, place, data, deadline);
+}
+
+}  // namespace streams
