@@ -20,6 +20,7 @@ struct RunOptions {
   std::string memory;      ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
   std::string durability;  ///< rules (staging::DurabilityRules); empty: the setting durability, or memory
   std::string log_base;    ///< where servers keep logs, in a folder of the run's own; empty: the setting staging.log
+  std::string stream;      ///< which of its files other programs can follow, as a pattern; empty: none
   std::string json_file;   ///< where to write the summary as JSON; empty: nowhere
   bool quiet = false;      ///< say nothing unless something went wrong
   bool for_other_jobs = false;  ///< the servers are reached from other nodes, though the command names none

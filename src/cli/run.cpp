@@ -12,6 +12,7 @@
 #include "agent_launch.hpp"
 #include "agents.hpp"
 #include "embedded.hpp"
+#include "file_streams.hpp"
 #include "installation.hpp"
 #include "launcher.hpp"
 #include "log_folder.hpp"
@@ -60,6 +61,7 @@ using std::chrono::seconds;
 
 constexpr auto kTurn = milliseconds(50);
 constexpr auto kDefaultLinger = seconds(10);
+constexpr milliseconds kDefaultStreamLinger = seconds(60);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr const char *kNeverBegan =
     "the program has ended, and never initialised MPI, or by way of no function that Nessie stands in front of: run it "
@@ -129,6 +131,8 @@ class Job {
   Error too_late() const;
   Result<SpawnOptions> prepare_program() const;
   Status start_program(SpawnOptions program);
+  Status start_streams();
+  void end_streams();
   Status stage(SpawnOptions &program) const;
   Status add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const;
   Status add_services(SpawnOptions &program) const;
@@ -180,6 +184,7 @@ class Job {
   std::set<int> told_ends_;         ///< servers whose end the user knows of
   std::map<int, std::size_t> told_restarts_;
   std::optional<Notes> notes_;
+  std::optional<FileStreams> streams_;
   std::optional<Error> start_error_;            ///< a server that was to start with the program did not
   std::optional<StartClock> start_;             ///< from when the servers are being started
   Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
@@ -214,6 +219,10 @@ int Job::execute() {
     say("error: " + started.error().message);
     return 1;
   }
+  if (auto started = start_streams(); !started) {
+    say("error: " + started.error().message);
+    return 1;
+  }
   auto program = prepare_program();
   if (!program) {
     say("error: " + program.error().message);
@@ -234,6 +243,7 @@ int Job::execute() {
   const auto drain_start = Clock::now();
   drain();
   record_.drain_s = seconds_since(drain_start);
+  end_streams();
   note_placement();
   record_.start_s = start_->took_s();
   if (is_over_early_) await_end();
@@ -443,6 +453,21 @@ Status Job::start_program(SpawnOptions program) {
   return {};
 }
 
+/// Before the program, so that who waits for its first file finds somebody.
+Status Job::start_streams() {
+  if (options_.stream.empty() || server_count_ == 0) return {};
+  const auto beside = std::filesystem::path(installation_.nessied).parent_path() / "nessie-streams";
+  return keep(FileStreams::start({beside.string(), options_.stream, servers_->urls(), credential_}, signals_),
+              streams_);
+}
+
+void Job::end_streams() {
+  if (!streams_) return;
+  const auto linger = config_.get_duration("run.stream_linger", kDefaultStreamLinger);
+  streams_->end(
+      linger.ok() ? *linger : kDefaultStreamLinger, [this] { turn(); }, [this] { return gave_up_; });
+}
+
 // --- while the program runs ------------------------------------------------------------------------------------------
 
 void Job::turn(milliseconds at_most) {
@@ -466,6 +491,8 @@ void Job::reap() {
 void Job::on_child_ended(pid_t pid, int wait_status) {
   if (pid == program_) program_status_ = wait_status;
   std::erase(earlier_children_, pid);
+  if (streams_ && streams_->note_exit(pid))
+    say("warning: nessie-streams " + describe_wait_status(wait_status) + ": nobody can follow the program's files");
   if (servers_) servers_->note_exit(pid, wait_status);
 }
 
@@ -591,8 +618,8 @@ void Job::end_launcher() {
 std::vector<pid_t> Job::stragglers() const {
   auto found = children();
   std::erase_if(found, [this](pid_t pid) {
-    return servers_->owns(pid) || pid == folders_.janitor() || std::ranges::count(earlier_children_, pid) > 0 ||
-           (had_children_ && !carries_credential(pid, credential_));
+    return servers_->owns(pid) || pid == folders_.janitor() || (streams_ && streams_->owns(pid)) ||
+           std::ranges::count(earlier_children_, pid) > 0 || (had_children_ && !carries_credential(pid, credential_));
   });
   return found;
 }

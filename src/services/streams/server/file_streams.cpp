@@ -109,6 +109,22 @@ void Server::end_file(const std::string &name, const std::string &why) {
   settle(stream);
 }
 
+/// Until those who read every step of files have had them all, or were given long enough.
+void Server::await_file_readers() {
+  const auto deadline = Deadline::in(options_.linger);
+  const auto is_behind = [](const StreamPtr &stream) {
+    return stream->is_file && std::ranges::any_of(stream->account->groups(), [&](const Account::Group &group) {
+             return group.holds() && group.connected() > 0 && group.ended() < stream->account->complete();
+           });
+  };
+  for (auto behind = std::ranges::find_if(in_order_, is_behind); behind != in_order_.end();
+       behind = std::ranges::find_if(in_order_, is_behind)) {
+    const auto stream = *behind;
+    const auto status = stream->changed.wait(deadline);
+    if (status.code() == Code::kCancelled || deadline.passed()) return;
+  }
+}
+
 /// Of a stream that is a file. Nothing: there is no such step, or not that variable of it.
 std::optional<Server::FileVariable> Server::find_in_file(const Stream &stream, const GetArgs &args) {
   const auto step = stream.file_steps.find(args.step);

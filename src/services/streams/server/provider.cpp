@@ -20,6 +20,7 @@ namespace streams {
 
 namespace {
 
+constexpr std::chrono::seconds kDefaultLinger{60};
 constexpr std::size_t kMostWaiting = 16384;  ///< readers and writers, each with a fiber
 
 /// What launchers say to the processes that they start: Open MPI, MPICH, Slurm.
@@ -82,7 +83,11 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
   options.log_path = log_folder(config, options.index);
   options.first = config.get_or("streams.first", own_place(config));
   options.files = config.get_or("streams.files", "");
-  if (!options.files.empty()) read_files_options(config, options);
+  if (options.files.empty()) return options;
+  read_files_options(config, options);
+  options.linger = kDefaultLinger;
+  read.duration("run.stream_linger", options.linger);
+  if (!read.status().ok()) return read.status().error();
   return options;
 }
 

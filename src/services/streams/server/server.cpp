@@ -80,6 +80,7 @@ void Server::measure(const Tell &tell) const {
 }
 
 void Server::quiesce() {
+  await_file_readers();
   is_ending_ = true;
   for (const auto &[key, stream] : streams_) stream->changed.notify_all();
   made_.notify_all();

@@ -45,6 +45,7 @@ struct ServerOptions {
   std::uint64_t space_versions = 4;
   std::string first;  ///< where the first server is, for the others
   std::string files;            ///< which files of a run are streams, as FileSteps takes it; empty: none
+  std::chrono::milliseconds linger{0};  ///< for who reads every step of what has ended, when the server is to end
   std::string files_folder;     ///< below which their names begin
   nessie::Config staging = {};  ///< where the run's staging servers are
 };
@@ -146,6 +147,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void take_file_changes();
   void take_file_step(const FileStep &step);
   void end_file(const std::string &name, const std::string &why);
+  void await_file_readers();
   static std::optional<FileVariable> find_in_file(const Stream &stream, const GetArgs &args);
   Status read_file(Request &, const FileVariable &from, const Box &box,
                    const std::function<Status(const Box &slice, std::span<std::byte> bytes)> &take);
