@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -269,6 +270,85 @@ double rate_per_s(int size) {
   return bench::kWindow * calls_per_s(windows.exchange(bench::kTally_s));
 }
 
+/// A cube of doubles, of which each of eight processes has a block, goes into slabs of the first four.
+class Redistribution {
+ public:
+  explicit Redistribution(int size_bytes) : edge_(static_cast<int>(std::lround(std::cbrt(size_bytes / 8)))) {
+    const auto half = static_cast<std::size_t>(edge_ / 2), edge = static_cast<std::size_t>(edge_);
+    block_.assign(half * half * half, rank_);
+    if (receives(rank_)) slab_.assign(edge * edge * edge / kReceivers, -1);
+    for (int other = 0; other < processes_; ++other) describe(other);
+  }
+  ~Redistribution() {
+    for (auto *types : {&sent_, &received_})
+      for (auto &type : *types)
+        if (type != MPI_DOUBLE) MPI_Type_free(&type);
+  }
+  Redistribution(const Redistribution &) = delete;
+
+  void carry_out() {
+    MPI_Alltoallw(block_.data(), sends_.data(), at_.data(), sent_.data(), slab_.data(), receives_.data(), at_.data(),
+                  received_.data(), MPI_COMM_WORLD);
+  }
+  /// Of the slab's first plane, what each of its four blocks brought.
+  bool is_right() const {
+    const int rows = edge_ / kReceivers, half = edge_ / 2, z = rank_ * rows / half;
+    for (int y : {0, 1})
+      for (int x : {0, 1})
+        if (receives(rank_) && slab_[static_cast<std::size_t>(y * half * edge_ + x * half)] != z * 4 + y * 2 + x)
+          return false;
+    return true;
+  }
+
+ private:
+  static constexpr int kReceivers = 4;
+  static bool receives(int rank) { return rank < kReceivers; }
+  /// What goes from this process's block to the other one's slab, and from the other one's block here.
+  void describe(int other) {
+    const int half = edge_ / 2, rows = edge_ / kReceivers;
+    const auto shares = [&](int block, int slab) { return receives(slab) && slab * rows / half == block / 4; };
+    const int block_shape[] = {half, half, half}, slab_shape[] = {rows, edge_, edge_}, part[] = {rows, half, half};
+    const int in_block[] = {other * rows % half, 0, 0}, in_slab[] = {0, other / 2 % 2 * half, other % 2 * half};
+    sent_.push_back(shares(rank_, other) ? box(block_shape, part, in_block) : MPI_DOUBLE);
+    received_.push_back(shares(other, rank_) ? box(slab_shape, part, in_slab) : MPI_DOUBLE);
+    sends_.push_back(shares(rank_, other) ? 1 : 0);
+    receives_.push_back(shares(other, rank_) ? 1 : 0);
+    at_.push_back(0);
+  }
+  static MPI_Datatype box(const int *shape, const int *part, const int *start) {
+    MPI_Datatype type;
+    MPI_Type_create_subarray(3, shape, part, start, MPI_ORDER_C, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
+  }
+
+  int edge_;
+  bench::PageAligned<double> block_, slab_;
+  std::vector<MPI_Datatype> sent_, received_;
+  std::vector<int> sends_, receives_, at_;
+};
+
+/// From when the first process begins to when the last one is done: in the middle of some, after one to warm up.
+double redistribution_us(int size) {
+  constexpr int kTimes = 9;
+  Redistribution redistribution(size);
+  std::vector<double> times;
+  for (int i = 0; i <= kTimes; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double began = bench::now_s(), first = 0, last = 0;
+    redistribution.carry_out();
+    double ended = bench::now_s();
+    MPI_Allreduce(&began, &first, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&ended, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (i > 0) times.push_back((last - first) * 1e6);
+  }
+  if (!redistribution.is_right()) {
+    std::fprintf(stderr, "rank %d has not what it must have\n", rank_);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return bench::summarise(std::move(times)).median;
+}
+
 struct Answer {
   std::string_view what;
   double (*measure)(int size);
@@ -278,6 +358,7 @@ constexpr Answer kAnswers[] = {
     {"transfer", transfer_us},
     {"both-ways", both_ways_us},
     {"allreduce", allreduce_us},
+    {"redistribution", redistribution_us},
     {"put", one_sided_us<put>},
     {"get", one_sided_us<get>},
     {"rate", rate_per_s},

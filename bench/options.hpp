@@ -61,6 +61,11 @@ nessie::Status staging_overlap(const Options &options, Report &report);
 nessie::Status staging_durability(const Options &options, Report &report);
 nessie::Status staging_spill(const Options &options, Report &report);
 nessie::Status staging_recovery(const Options &options, Report &report);
+nessie::Status streams_pair(const Options &options, Report &report);
+nessie::Status streams_coupling(const Options &options, Report &report);
+nessie::Status streams_dart(const Options &options, Report &report);
+nessie::Status streams_logged(const Options &options, Report &report);
+nessie::Status streams_view(const Options &options, Report &report);
 nessie::Status launch(const Options &options, Report &report);
 
 /// Shows on a terminal how far a long run is.

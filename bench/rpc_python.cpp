@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpc-python: what calls cost from Python, beside the same calls from C++ to the same service: a no-op, and bulk data
 // that the service moves from and to a numpy array. python_client.py is the client.
-#include "child.hpp"
 #include "comparison.hpp"
 #include "page_aligned.hpp"
+#include "python.hpp"
 #include "rpc_team.hpp"
 #include "timing.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <cstdlib>
-#include <filesystem>
 
 namespace bench {
 namespace {
@@ -40,13 +37,6 @@ std::vector<Kind> kinds_for(const Options &options) {
     kinds.push_back({"GIVE_BULK", "-pushed", size});
   }
   return kinds;
-}
-
-/// Where the package is if it was built or installed together with this program.
-std::string python_path(const std::filesystem::path &client) {
-  const auto *others = std::getenv("PYTHONPATH");
-  return fmt::format("PYTHONPATH={}:{}:{}", (client / "../../lib/python").string(),
-                     (client / "../../../" NESSIE_LIBDIR "/python").string(), others != nullptr ? others : "");
 }
 
 class Languages final : public Comparison {
@@ -81,15 +71,12 @@ Status Languages::from_cpp(RpcClient &client, Lane &lane) const {
 
 /// By a process that this one starts on its own core, and waits for.
 Status Languages::from_python(const std::string &url, Lane &lane) const {
-  const std::filesystem::path client = sibling("nessie-bench-python");
   auto question = nlohmann::json{{"url", url}, {"transport", options_.transport}, {"settings", options_.settings}};
   question["settings"]["nnti.spin_us"] = kRpcPolling.spin_us;
   for (const auto &kind : kinds_)
     question["calls"].push_back(
         {{"procedure", kind.procedure}, {"size_bytes", kind.size_bytes}, {"calls", kind.calls()}});
-  // numpy asks the kernel for huge pages otherwise, and the array in C++ has none.
-  const auto run = run_program({NESSIE_PYTHON, client.string(), question.dump()}, kLimit,
-                               {python_path(client), "NUMPY_MADVISE_HUGEPAGE=0"});
+  const auto run = ask_python("nessie-bench-python", question.dump(), kLimit);
   if (!run) return run.error();
   const auto answers = nlohmann::json::parse(run->output, nullptr, false);
   if (!answers.is_array() || answers.size() != kinds_.size())
