@@ -134,21 +134,25 @@ constexpr Entry kWorkloads[] = {
      "server; beside the log's disk by itself, and memcpy",
      "Nessie (CUG 2012), section 7: the resilience of data services"},
     {"streams-pair", bench::streams_pair,
-     "a step of 8 B to 16 MiB from one writer through a server to one reader, put, computed in place and lent, over shm "
+     "a step of 8 B to 16 MiB from one writer through a server to one reader, put, computed in place and lent, over "
+     "shm "
      "and TCP; beside ADIOS2's SST, and a socket",
      "Nessie (CUG 2012), sections 1 and 2: coupling; DART (CUG 2007)"},
     {"streams-coupling", bench::streams_coupling,
-     "256^3 doubles from 8 writers in blocks to 4 readers in slabs; beside MPI_Alltoallw, and PnetCDF through a file in "
+     "256^3 doubles from 8 writers in blocks to 4 readers in slabs; beside MPI_Alltoallw, and PnetCDF through a file "
+     "in "
      "memory",
      "Nessie (CUG 2012), section 2: programs that are coupled"},
     {"streams-dart", bench::streams_dart,
-     "the share of its time that a simulation spends in sending 8.9 MB from each of 128 clients every 4.5 s; two clients "
+     "the share of its time that a simulation spends in sending 8.9 MB from each of 128 clients every 4.5 s; two "
+     "clients "
      "that send as fast as they can, beside NNTI's own get; a server's memory at full load",
      "DART (CUG 2007): the overhead of streaming GTC's and XGC's data"},
     {"streams-logged", bench::streams_logged,
      "steps that are in a server's log before end_step returns; beside the log's disk by itself",
      "Nessie (CUG 2012), section 7: the resilience of data services"},
-    {"streams-view", bench::streams_view, "a writer while a reader that views its stream is stopped; beside nobody reading",
+    {"streams-view", bench::streams_view,
+     "a writer while a reader that views its stream is stopped; beside nobody reading",
      "DART (CUG 2007): readers that cannot hold up a simulation"},
     {"launch", bench::launch,
      "what `nessie run` adds to a program that does nothing, beside the program alone; what a program perceives whose "

@@ -31,7 +31,8 @@ const char *ucx_transports(Network network);
 ///   transfer          µs of a message and an empty answer
 ///   both-ways         µs of a message in each direction at once (UCX: of a put)
 ///   allreduce         MPIs: µs of a sum of doubles, of all processes, of that many bytes
-///   redistribution    Open MPI: µs in which a cube of doubles of that many bytes goes from blocks of eight processes to
+///   redistribution    Open MPI: µs in which a cube of doubles of that many bytes goes from blocks of eight processes
+///   to
 ///                     slabs of four of them, by MPI_Alltoallw
 ///   put, get          µs of a one-sided transfer of memory that the library allocated; a put is complete when the
 ///                     other side can see it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// streams-coupling: an array that one program has in blocks, in another program's slabs: from when the first of 8 writers
-// begins to put until the last of 4 readers has its part. Beside the same redistribution within one MPI job, which
-// neither program could do without the other, and beside a file.
+// streams-coupling: an array that one program has in blocks, in another program's slabs: from when the first of 8
+// writers begins to put until the last of 4 readers has its part. Beside the same redistribution within one MPI job,
+// which neither program could do without the other, and beside a file.
 #include "comparison.hpp"
 #include "page_aligned.hpp"
 #include "staging_team.hpp"
@@ -155,7 +155,8 @@ Status read_slabs(const Coupling &c, int rank, Lane &lane) {
     if (*begun != StepState::kOk) return Error{Code::kPeerLost, "a step of the workload did not come"};
     if (auto status = reader->get("x", slab, values, bytes, soon()); !status.ok()) return status;
     lane.leave("filled", reader->step(), now_s());
-    if (!is_marked(values, slab, reader->step())) return Error{Code::kBadMessage, "a slab has not the values of its step"};
+    if (!is_marked(values, slab, reader->step()))
+      return Error{Code::kBadMessage, "a slab has not the values of its step"};
     if (auto status = reader->end_step(); !status.ok()) return status;
     c.meeting->meet();
   }
@@ -181,7 +182,9 @@ class StreamsCoupling final : public Comparison {
   StreamsCoupling(const Options &options, Report &report)
       : Comparison(options, report, {"bandwidth_MBps", "MB/s"}),
         cube_{options.once ? kSmallEdge : kEdge},
-        steps_(kWarmUp + (options.once ? 2 : options.quick ? 8 : 20)),
+        steps_(kWarmUp + (options.once    ? 2
+                          : options.quick ? 8
+                                          : 20)),
         openmpi_(those_here({Library::kOpenMpi}, {network_})) {}
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// streams-dart: what DART's paper measures. A simulation of many clients whose data leave every few seconds: which share of
-// its time does it spend in sending? Two clients that send as fast as they can: how near are they to what moves their
-// data? And what a server's memory is when all clients are ahead of it.
+// streams-dart: what DART's paper measures. A simulation of many clients whose data leave every few seconds: which
+// share of its time does it spend in sending? Two clients that send as fast as they can: how near are they to what
+// moves their data? And what a server's memory is when all clients are ahead of it.
 #include "comparison.hpp"
 #include "one_sided.hpp"
 #include "staging_team.hpp"
@@ -159,7 +159,8 @@ Status StreamsDart::simulate(const PuttingMode &mode) {
 
 // --- two clients ------------------------------------------------------------------------------------------------------
 
-/// How long a step takes them; nobody reads, so the server drops it. `percent`: of their time, in calls.
+/// How long a step takes them; nobody reads, so the server drops it. Those that compute are asleep, as above.
+/// `percent`: of their time, in calls.
 Result<double> StreamsDart::two_senders(const PuttingMode &mode, std::uint64_t size, double compute_s,
                                         double &percent) const {
   constexpr int kSenders = 2, kWarmUp = 3;
@@ -170,9 +171,7 @@ Result<double> StreamsDart::two_senders(const PuttingMode &mode, std::uint64_t s
     Sender sender((*server)->at(), member, kSenders, size, mode.how);
     if (auto status = sender.open(); !status.ok()) return status;
     Shares shares;
-    const auto compute = [&] {
-      for (const double until_s = now_s() + compute_s; now_s() < until_s;) {}
-    };
+    const auto compute = [&] { std::this_thread::sleep_for(std::chrono::duration<double>(compute_s)); };
     auto &lane = shared.lane(member);
     for (int step = -kWarmUp; step < steps; ++step) {
       if (step == 0 && !shared.meet(kSenders, 1)) return Error{nessie::Code::kTimedOut, "not all clients came"};
@@ -202,8 +201,8 @@ Status StreamsDart::send_at_once(const PuttingMode &mode, std::uint64_t size) {
 
 // --- more than a server's memory --------------------------------------------------------------------------------------
 
-/// Opens a group, which holds all steps and reads none; leaves the most memory that the server has had until the clients are
-/// done.
+/// Opens a group, which holds all steps and reads none; leaves the most memory that the server has had until the
+/// clients are done.
 Status hold_all(const StreamsServer &server, int clients, Board &board, Lane &lane) {
   auto reader = open_reader(server.at());
   if (!reader.ok()) return reader.error();

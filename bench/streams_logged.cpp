@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// streams-logged: steps that are on a disk before end_step() returns, beside that disk by itself. streams-view: whether a
-// reader that views a stream, and is stopped, slows its writer down.
+// streams-logged: steps that are on a disk before end_step() returns, beside that disk by itself. streams-view: whether
+// a reader that views a stream, and is stopped, slows its writer down.
 #include "comparison.hpp"
 #include "disk.hpp"
 #include "staging_team.hpp"
@@ -42,7 +42,9 @@ class StreamsLogged final : public Comparison {
   StreamsLogged(const Options &options, Report &report)
       : Comparison(options, report, {"bandwidth_MBps", "MB/s"}),
         size_(options.once ? 1 << 20 : 16 << 20),
-        steps_(options.once ? 4 : options.quick ? 16 : 64) {}
+        steps_(options.once    ? 4
+               : options.quick ? 16
+                               : 64) {}
 
  private:
   Status measure() override;
@@ -86,7 +88,9 @@ class StreamsView final : public Comparison {
  public:
   StreamsView(const Options &options, Report &report)
       : Comparison(options, report, {"step_us", "us"}),
-        steps_(options.once ? 10 : options.quick ? 1000 : 4000) {}
+        steps_(options.once    ? 10
+               : options.quick ? 1000
+                               : 4000) {}
 
  private:
   Status measure() override;

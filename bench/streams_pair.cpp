@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// streams-pair: how long a step takes from one writer through a server to one reader, by the size of its array and how it
-// is put; over TCP beside a socket, and beside ADIOS2's SST engine, which goes from writer to reader. Both in C++ and in
-// Python: SST is asked in Python (adios2_sst.py), and streams_python.py asks the same of Nessie.
+// streams-pair: how long a step takes from one writer through a server to one reader, by the size of its array and how
+// it is put; over TCP beside a socket, and beside ADIOS2's SST engine, which goes from writer to reader. Both in C++
+// and in Python: SST is asked in Python (adios2_sst.py), and streams_python.py asks the same of Nessie.
 #include "comparison.hpp"
 #include "python.hpp"
 #include "sockets.hpp"
@@ -128,8 +128,9 @@ class StreamsPair final : public Comparison {
 // --- measuring -------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<StreamsServer>> server_for(const std::string &transport, std::uint64_t size) {
-  return StreamsServer::start(transport, {fmt::format("streams.memory={}", static_cast<std::uint64_t>(depth_of(size)) * std::max(size, kPage)),
-                                          "streams.keep=0"});
+  return StreamsServer::start(
+      transport, {fmt::format("streams.memory={}", static_cast<std::uint64_t>(depth_of(size)) * std::max(size, kPage)),
+                  "streams.keep=0"});
 }
 
 Result<double> StreamsPair::through_server(const std::string &transport, std::uint64_t size, Putting how) const {

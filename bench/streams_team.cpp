@@ -42,9 +42,8 @@ Result<std::unique_ptr<StreamsServer>> StreamsServer::start(const std::string &t
   const auto is_log = [](const std::string &setting) { return setting.starts_with("streams.log="); };
   if (std::ranges::none_of(settings, is_log)) command.insert(command.end(), {"--log", "none"});
   std::unique_ptr<StreamsServer> server(new StreamsServer);
-  server->program_ = std::make_unique<Partner>([&](int, int to_parent) -> int {
-    exec_program(command, {}, to_parent, STDERR_FILENO);
-  });
+  server->program_ = std::make_unique<Partner>(
+      [&](int, int to_parent) -> int { exec_program(command, {}, to_parent, STDERR_FILENO); });
   for (char letter = 0; server->program_->read_value(letter) && letter != '\n';) server->at_ += letter;
   if (server->at_.find("://") != std::string::npos) return server;
   return Error{Code::kIo, fmt::format("{} did not start", command.front())};

@@ -18,7 +18,8 @@ namespace bench {
 /// `nessie-streams`, until it goes.
 class StreamsServer {
  public:
-  /// `settings`: as KEY=VALUE; without a log, if they do not name one. Returns when it can be found. kIo: it did not start.
+  /// `settings`: as KEY=VALUE; without a log, if they do not name one. Returns when it can be found. kIo: it did not
+  /// start.
   static nessie::Result<std::unique_ptr<StreamsServer>> start(const std::string &transport,
                                                               const std::vector<std::string> &settings = {});
   ~StreamsServer();
@@ -32,7 +33,8 @@ class StreamsServer {
   std::string at_;
 };
 
-/// A rank of those who write, or read, the workload's stream at a server. The first step waits for so many groups of readers.
+/// A rank of those who write, or read, the workload's stream at a server. The first step waits for so many groups of
+/// readers.
 nessie::Result<nessie::streams::Writer> open_writer(const std::string &at, int rank = 0, int size = 1, int readers = 0);
 nessie::Result<nessie::streams::Reader> open_reader(
     const std::string &at, int rank = 0, int size = 1,

@@ -74,8 +74,7 @@ int main(int argc, char **argv) {
     put_array(&p, &s, step);
     if (readers != MPI_COMM_NULL) get_array(&p, &s, readers, step);
     end_io(&p, &p.written, 8.0 * (double)cells_of(s.all));
-    if (p.verify && readers != MPI_COMM_NULL)
-      differing += walk(s.slab, 0, step, s.all, s.slab_start, s.slab_count, 1);
+    if (p.verify && readers != MPI_COMM_NULL) differing += walk(s.slab, 0, step, s.all, s.slab_start, s.slab_count, 1);
   }
   end_run(&p);
   if (readers != MPI_COMM_NULL) MPI_Comm_free(&readers);
