@@ -26,7 +26,7 @@ using nessie::streams::StepState;
 
 constexpr std::uint64_t kLarge = 16 << 20;
 /// As many steps may wait between writer and reader, of everybody's: those with which SST is fastest.
-int depth_of(std::uint64_t size_bytes) { return size_bytes < 1 << 20 ? 32 : 4; }
+int depth_of(std::uint64_t size_bytes) { return size_bytes < 1 << 20 ? 32 : 2; }
 constexpr int kQuickly = 4, kOnce = 22;
 constexpr auto kLimit = std::chrono::seconds(120);
 constexpr std::uint64_t kPage = 4096;

@@ -103,8 +103,8 @@ struct WriterOptions {
   int rank = 0, size = 1;  ///< of the group of writers
   /// Where the servers are, as nssi::find() takes it. Empty: as the setting `streams.at` says, or those of this user on
   /// this node.
-  std::string at;
-  std::optional<Durability> durability;  ///< the setting `streams.durability` otherwise; all ranks alike
+  std::string at = {};
+  std::optional<Durability> durability = {};  ///< the setting `streams.durability` otherwise; all ranks alike
   /// Goes on after the last complete step of the stream of this name, instead of beginning a new one; also with another
   /// number of writers. If there is none, begins it.
   bool append = false;
@@ -193,7 +193,7 @@ struct ReaderOptions {
   /// Names the group, on all its ranks. It resumes after the last step that all its ranks had ended, whoever comes by
   /// that name, also with another size; and steps are held for it while nobody is there, until
   /// Reader::unsubscribe(). Without a name all ranks of a group say the same `group`.
-  std::string subscription;
+  std::string subscription = {};
   /// Tells groups without a name apart: any number that its ranks share. Groups of one rank need none.
   std::uint64_t group = 0;
 };

@@ -9,12 +9,22 @@
 
 namespace interpose {
 
-void Marks::note_put(int varid) {
-  if (std::ranges::find(put_, varid) == put_.end()) put_.push_back(varid);
+namespace {
+
+void add(std::vector<int> &all, int varid) {
+  if (std::ranges::find(all, varid) == all.end()) all.push_back(varid);
 }
 
-bool Marks::begin_records(std::int64_t before, std::int64_t records) {
+}  // namespace
+
+void Marks::note_put(int varid) { add(put_, varid); }
+
+void Marks::note_record_put(int varid) { add(record_puts_, varid); }
+
+bool Marks::begin_records(std::int64_t before, std::int64_t records, std::size_t record_variables) {
   if (records <= before) return false;
+  const bool have_all_been_put = std::exchange(record_puts_, {}).size() >= record_variables;
+  if (!have_all_been_put) return false;
   complete_.insert(complete_.end(), settled_.begin(), settled_.end());
   settled_ = std::exchange(put_, {});
   return before > records_;
@@ -40,7 +50,9 @@ void mark_put(File &file, int varid, std::int64_t records_before, std::int64_t r
   if (!file.ranks().is_root()) return;
   const auto *variable = file.variable(varid);
   if (variable != nullptr && !variable->layout.is_record) file.marks.note_put(varid);
-  if (file.marks.begin_records(records_before, records)) mark(file, records_before, false);
+  const auto record_variables = static_cast<std::size_t>(file.count_record_variables());
+  if (file.marks.begin_records(records_before, records, record_variables)) mark(file, records_before, false);
+  if (variable != nullptr && variable->layout.is_record) file.marks.note_record_put(varid);
 }
 
 void mark_all(File &file) { mark(file, file.num_records, true); }

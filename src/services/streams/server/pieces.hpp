@@ -6,6 +6,7 @@
 #include <service/log/log.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,6 +29,7 @@ struct LoggedPiece {
 struct HeldBytes {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> keep;
+  std::function<void()> release_pages = {};  ///< of a client's memory: they do not count as this process's any more
 };
 
 /// Appends data, in pieces that the log can take, and waits until they are written. Nothing of them stays if that

@@ -116,6 +116,7 @@ void Store::spill() {
     const auto share = chunk->shared_from_this();  // it may go meanwhile
     if (auto status = write_to_log(*chunk); !status.ok())
       return nessie::log::warning("what does not fit into memory cannot go to the log: {}", status.error().message);
+    if (chunk->held_.release_pages) chunk->held_.release_pages();
     chunk->free_memory();
     notify();
   }

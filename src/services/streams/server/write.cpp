@@ -91,7 +91,8 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
     auto held = std::make_shared<const nnti::PeerView>(*view);
     const auto bytes = held->bytes().first(size);
-    return store_->keep({bytes, std::move(held)}, release_of(*still, args.buffer));
+    const auto release_pages = [held] { held->release_pages(); };
+    return store_->keep({bytes, held, release_pages}, release_of(*still, args.buffer));
   }
   auto pulled = director_.pull(request, 0, size, {}, request.deadline());
   if (!pulled.ok()) return pulled.error();
