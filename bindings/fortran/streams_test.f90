@@ -143,7 +143,7 @@ contains
     call expect_code(out%put('T', u, count=[4, 2]), nessie_invalid_argument, 'another number of elements')
     call expect_code(out%put('T', u, start=[1]), nessie_invalid_argument, 'too few dimensions')
     call expect_code(out%put('T', u, start=[2, 1]), nessie_out_of_range, 'outside')
-    call expect_code(out%put('T', u, start=[0, 1]), nessie_invalid_argument, 'positions count from 1')
+    call expect_code(out%put('T', u, start=[0, 1]), nessie_out_of_range, 'positions count from 1')
     call expect_code(out%span('T', line), nessie_invalid_argument, 'a pointer of another rank')
     call expect_ok(out%span('T', memory, start=[1, 3]), 'the last column')
     call expect(all(shape(memory) == [4, 1]), 'its shape')
