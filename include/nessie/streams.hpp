@@ -186,7 +186,7 @@ enum class From {
 
 struct ReaderOptions {
   int rank = 0, size = 1;  ///< of the group of readers
-  std::string at;          ///< as WriterOptions::at
+  std::string at = {};     ///< as WriterOptions::at
   Reading reading = Reading::kEvery;
   From from = From::kOldest;
   std::uint64_t first = 0;  ///< with From::kNumber; if it is gone, the oldest after it
