@@ -19,7 +19,7 @@ std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &w
     if (logged.parts.empty()) {
       auto copy = std::make_shared<const std::vector<std::byte>>(logged.data);
       const std::span<const std::byte> bytes(*copy);
-      chunks.push_back(store.keep({bytes, std::move(copy)}, {}));
+      chunks.push_back(store.keep({bytes, std::move(copy)}));
       continue;
     }
     std::vector<LoggedPiece> pieces;

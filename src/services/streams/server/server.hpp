@@ -43,11 +43,11 @@ struct ServerOptions {
   std::uint64_t log_bytes = std::uint64_t{16} << 30;
   std::chrono::milliseconds reader_timeout{30'000};
   std::uint64_t space_versions = 4;
-  std::string first;  ///< where the first server is, for the others
-  std::string files;            ///< which files of a run are streams, as FileSteps takes it; empty: none
+  std::string first;                    ///< where the first server is, for the others
+  std::string files;                    ///< which files of a run are streams, as FileSteps takes it; empty: none
   std::chrono::milliseconds linger{0};  ///< for who reads every step of what has ended, when the server is to end
-  std::string files_folder;     ///< below which their names begin
-  nessie::Config staging = {};  ///< where the run's staging servers are
+  std::string files_folder;             ///< below which their names begin
+  nessie::Config staging = {};          ///< where the run's staging servers are
 };
 
 class Server final : public nessie::Provider, STREAMS::CURRENT::Server {

@@ -34,7 +34,7 @@ nssi::Outcome<void> Server::space_put(Request &request, const SpacePutArgs &args
   }
   if (space_.has_put(args)) return Status();
   if (auto status = refused(); !status.ok()) return status;  // others may have put it meanwhile
-  space_.put(args, store_->keep(std::move(held), {}));
+  space_.put(args, store_->keep(std::move(held)));
   put_.notify_all();
   return Status();
 }

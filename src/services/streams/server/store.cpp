@@ -15,8 +15,7 @@ using nessie::service::Log;
 
 // --- chunks -----------------------------------------------------------------------------------------------------------
 
-Chunk::Chunk(Store &store, HeldBytes held, std::function<void()> on_free)
-    : store_(store), size_bytes_(held.bytes.size()), held_(std::move(held)), on_free_(std::move(on_free)) {
+Chunk::Chunk(Store &store, HeldBytes held) : store_(store), size_bytes_(held.bytes.size()), held_(std::move(held)) {
   store_.list(*this);
 }
 
@@ -42,7 +41,6 @@ void Chunk::free_memory() {
   store_.account_.give_back(size_bytes_);
   store_.times_.full_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
   held_ = {};
-  if (on_free_) std::exchange(on_free_, nullptr)();
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -61,9 +59,7 @@ void Store::list(Chunk &chunk) {
   account_.take(chunk.size_bytes_);
 }
 
-std::shared_ptr<Chunk> Store::keep(HeldBytes held, std::function<void()> on_free) {
-  return std::make_shared<Chunk>(*this, std::move(held), std::move(on_free));
-}
+std::shared_ptr<Chunk> Store::keep(HeldBytes held) { return std::make_shared<Chunk>(*this, std::move(held)); }
 
 void Store::note_times(std::chrono::steady_clock::duration empty, std::chrono::steady_clock::duration pending) {
   ++times_.count;

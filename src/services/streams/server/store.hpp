@@ -30,7 +30,7 @@ class Store;
 /// The data of one write. Given back when nobody has it any more.
 class Chunk : public std::enable_shared_from_this<Chunk> {
  public:
-  Chunk(Store &store, HeldBytes held, std::function<void()> on_free);
+  Chunk(Store &store, HeldBytes held);
   /// Found in the log.
   Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
   ~Chunk();
@@ -44,8 +44,7 @@ class Chunk : public std::enable_shared_from_this<Chunk> {
   void free_memory();
   Store &store_;
   const std::uint64_t size_bytes_;
-  HeldBytes held_;                 ///< nothing: it is in the log only
-  std::function<void()> on_free_;  ///< its memory is not used any more
+  HeldBytes held_;  ///< nothing: it is in the log only
   std::vector<LoggedPiece> logged_;
   std::chrono::steady_clock::time_point since_{};
   std::list<Chunk *>::iterator at_;  ///< among those in memory
@@ -89,8 +88,7 @@ class Store {
   /// Somebody waits for room, or there may be more of it.
   void notify() { changed_.notify_all(); }
 
-  /// Keeps them. `on_free` is called once their memory is not used any more.
-  std::shared_ptr<Chunk> keep(HeldBytes held, std::function<void()> on_free);
+  std::shared_ptr<Chunk> keep(HeldBytes held);
   /// What is in the log already; of no bytes: a record, which is released with the last share of it.
   std::shared_ptr<Chunk> find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
   /// Bytes [first, first + size_bytes) of the chunk, read from the log if they are there only. kIo, kBadMessage: they

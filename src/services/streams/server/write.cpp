@@ -18,12 +18,16 @@ std::uint64_t bytes_brought(const Request &request, const WriteArgs &args) {
   return args.data.empty() ? request.data_bytes() : args.data.size();
 }
 
-/// Of what is kept where its writer has it: that may go when it is not used any more.
-std::function<void()> release_of(const Seat &seat, std::uint64_t buffer) {
-  return [released = std::weak_ptr(seat.released), buffer] {
-    if (const auto all = released.lock()) all->push_back(buffer);
-  };
-}
+/// A buffer of a writer that is kept where the writer has it. It may be used again when nobody reads it any more, also
+/// none of those to whom it is being pushed.
+struct KeptBuffer {
+  ~KeptBuffer() {
+    if (const auto all = released.lock()) all->push_back(number);
+  }
+  nnti::PeerView view;
+  std::weak_ptr<std::vector<std::uint64_t>> released;
+  std::uint64_t number = 0;
+};
 
 }  // namespace
 
@@ -69,7 +73,7 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
   if (!args.data.empty()) {
     auto copy = std::make_shared<const std::vector<std::byte>>(args.data);
     const std::span<const std::byte> bytes(*copy);
-    return store_->keep({bytes, std::move(copy)}, {});
+    return store_->keep({bytes, std::move(copy)});
   }
   const auto asked = nessie::Clock::now();
   // The oldest step that is not complete gets room in any case: nothing before it could go otherwise.
@@ -89,17 +93,15 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     keeps = true;
     const auto *still = stream.shelf.find_seat(writer);
     if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
-    auto held = std::make_shared<const nnti::PeerView>(*view);
-    const auto bytes = held->bytes().first(size);
-    const auto release_pages = [held] { held->release_pages(); };
-    return store_->keep({bytes, held, release_pages}, release_of(*still, args.buffer));
+    const auto held = std::shared_ptr<const KeptBuffer>(new KeptBuffer{*view, still->released, args.buffer});
+    return store_->keep({held->view.bytes().first(size), held, [held] { held->view.release_pages(); }});
   }
   auto pulled = director_.pull(request, 0, size, {}, request.deadline());
   if (!pulled.ok()) return pulled.error();
   store_->note_times(began - asked, nessie::Clock::now() - began);
   auto held = std::make_shared<const nssi::Pulled>(*std::move(pulled));
   const std::span<const std::byte> bytes = held->bytes();
-  return store_->keep({bytes, std::move(held)}, {});
+  return store_->keep({bytes, std::move(held)});
 }
 
 nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args) {
