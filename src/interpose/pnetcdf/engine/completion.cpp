@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/completion.hpp>
+#include <interpose/pnetcdf/engine/mark.hpp>
 
 #include <interpose/pnetcdf/engine/movement.hpp>
 

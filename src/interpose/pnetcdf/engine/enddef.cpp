@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/enddef.hpp>
+#include <interpose/pnetcdf/engine/mark.hpp>
 
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/beside.hpp>

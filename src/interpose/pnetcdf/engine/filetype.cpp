@@ -11,6 +11,7 @@
 #include <interpose/pnetcdf/engine/data_map.hpp>
 #include <interpose/pnetcdf/engine/datatype.hpp>
 #include <interpose/pnetcdf/engine/flatten.hpp>
+#include <interpose/pnetcdf/engine/mark.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>

@@ -10,6 +10,7 @@
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/leaving.hpp>
+#include <interpose/pnetcdf/engine/mark.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>

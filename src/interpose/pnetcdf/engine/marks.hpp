@@ -3,8 +3,9 @@
 // nobody waits for, at moments at which it knows what all ranks have sent: so no rank waits for another one for it.
 //
 // A record is complete when a collective put begins a later one, and all record variables were put since the one before
-// was begun: of a program that writes all records of one variable, and then of the next, none is before a sync. A fixed variable is complete with a record, if it was
-// put before that was begun; all of them are when the file is synced, defined anew, or closed.
+// was begun: of a program that writes all records of one variable, and then of the next, none is before a sync. A fixed
+// variable is complete with a record, if it was put before that was begun; all of them are when the file is synced,
+// defined anew, or closed.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,6 @@
 #include <vector>
 
 namespace interpose {
-
-class File;
 
 /// What root knows of one file.
 class Marks {
@@ -35,11 +34,5 @@ class Marks {
   std::vector<int> put_, settled_, complete_, record_puts_;
   std::int64_t records_ = 0;
 };
-
-/// After a collective put to a variable: the file had so many records before it, as all ranks knew, and has more now.
-/// On all ranks.
-void mark_put(File &file, int varid, std::int64_t records_before, std::int64_t records);
-/// All that was put is on its way: at sync, at close, and when data mode begins anew. On root.
-void mark_all(File &file);
 
 }  // namespace interpose

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Define mode and data mode, collective and independent, and what is made known between them. Leaving define mode:
 // enddef.cpp.
+#include <interpose/pnetcdf/engine/mark.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 
 #include <interpose/pnetcdf/engine/beside.hpp>

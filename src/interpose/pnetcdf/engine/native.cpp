@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/mark.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
 
 #include <interpose/pnetcdf/engine/boards.hpp>

@@ -7,6 +7,7 @@
 #include <interpose/pnetcdf/engine/fallback.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/leaving.hpp>
+#include <interpose/pnetcdf/engine/mark.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
 #include <interpose/pnetcdf/engine/regions.hpp>
 
