@@ -59,6 +59,8 @@ class Across:
         self.end_servers(servers[1], servers[0])
 
     def test_a_link_that_is_cut_loses_nothing(self):
+        if self.transport == "ofi" and not os.environ.get("NESSIE_TEST_SWEEP"):
+            self.skipTest("not steady yet")
         server = self.serve()
         writer = self.peer(self.write, 1, 200, "--pause", 5, "--elements", 20_000)
         reader, near = self.peer(self.read, 1, "--as", "far"), self.peer(self.read, 0, "--as", "near")
