@@ -37,6 +37,11 @@ std::string Account::Group::name() const {
 
 bool Account::is_forming() const { return std::ranges::find(writers_, Key{0}, &Writer::key) != writers_.end(); }
 
+std::uint64_t Account::closed_steps() const {
+  const auto least = std::ranges::min_element(writers_, {}, &Writer::steps);
+  return least == writers_.end() ? 0 : least->steps;
+}
+
 bool Account::is_over() const {
   return !writers_.empty() && std::ranges::all_of(writers_, [](const Writer &w) { return w.is_closed; });
 }
@@ -372,7 +377,8 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
     rank.told = step + 1;
     return result;
   }
-  if (is_over()) {
+  // A server that is away, as it was killed, may have some of the last steps still.
+  if (is_over() && complete_ >= closed_steps()) {
     result.state = NextState::kStreamEnded;
     return result;
   }

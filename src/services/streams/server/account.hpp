@@ -93,6 +93,8 @@ class Account {
   void give_up_writers(Clock::time_point now);
   void interrupt(std::string why);
   bool is_over() const;
+  /// Of a stream that is over, how many steps all its writers have ended.
+  std::uint64_t closed_steps() const;
   const std::string &why_interrupted() const { return why_interrupted_; }
   bool has_readers_awaited() const;
   std::uint32_t await_readers() const { return await_readers_; }
