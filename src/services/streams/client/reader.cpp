@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/streams/client/convert.hpp>
+#include <services/streams/client/lent.hpp>
 #include <services/streams/client/session.hpp>
 
 #include <base/random.hpp>
@@ -359,22 +360,13 @@ Status ReaderState::get_remote(const wire::StepVariable &variable, const wire::B
                                Deadline deadline) {
   const auto bytes = static_cast<std::size_t>(wire::bytes_of(variable.variable, box));
   nssi::CallOptions options;
-  nnti::RegisteredBuffer own;
-  std::uint64_t offset = 0;
-  if (const auto *whole = session_->find_allocated({into, bytes}, offset)) {
-    options.parts = {{whole, offset, bytes}};
-  } else {
-    auto registered = session_->runtime().register_memory({into, bytes}, nnti::Rights::kRemoteWrite);
-    if (!registered.ok()) return registered.error();
-    own = *std::move(registered);
-    options.data = &own;
-  }
+  const auto lent = wire::Lent::make(*session_, {into, bytes}, nnti::Rights::kRemoteWrite);
+  if (!lent.ok()) return lent.error();
+  lent->add_to(options);
   wire::GetArgs args{stream_, key_, variable.put_in, variable.variable.name, box, false};
-  auto status = ask_shares<wire::GetResult>(
+  return ask_shares<wire::GetResult>(
       variable, box, deadline, options, [&](auto &client, const auto &with) { return client.get_async(args, with); },
       [](const auto &) {});
-  if (own.valid()) session_->runtime().unregister_memory(std::move(own));
-  return status;
 }
 
 Status ReaderState::get(std::string_view name, const Box &given, void *destination, std::size_t size_bytes,

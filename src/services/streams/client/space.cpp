@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The shared space: each name is one server's.
 #include <services/streams/client/convert.hpp>
+#include <services/streams/client/lent.hpp>
 #include <services/streams/client/session.hpp>
 
 #include <base/random.hpp>
@@ -35,39 +36,6 @@ class SpaceState {
 };
 
 namespace {
-
-/// The program's memory, lent for one call.
-class Lent {
- public:
-  static Result<Lent> make(wire::Session &session, std::span<std::byte> memory, nnti::Rights rights) {
-    Lent lent(session);
-    lent.size_ = memory.size();
-    lent.whole_ = session.find_allocated(memory, lent.offset_);
-    if (lent.whole_ != nullptr || memory.empty()) return lent;
-    auto buffer = session.runtime().register_memory(memory, rights);
-    if (!buffer.ok()) return buffer.error();
-    lent.own_ = *std::move(buffer);
-    return lent;
-  }
-  Lent(Lent &&) noexcept = default;
-  ~Lent() {
-    if (own_.valid()) session_->runtime().unregister_memory(std::move(own_));
-  }
-  void add_to(nssi::CallOptions &options) const {
-    if (whole_ != nullptr)
-      options.parts = {{whole_, offset_, size_}};
-    else if (own_.valid())
-      options.data = &own_;
-  }
-
- private:
-  explicit Lent(wire::Session &session) : session_(&session) {}
-  wire::Session *session_;
-  const nnti::RegisteredBuffer *whole_ = nullptr;
-  nnti::RegisteredBuffer own_;
-  std::uint64_t offset_ = 0;
-  std::size_t size_ = 0;
-};
 
 Status check(std::string_view name, Type type, const wire::Box &box) {
   if (auto status = wire::check_name("array", name); !status.ok()) return status;
@@ -106,7 +74,7 @@ Status Space::put(std::string_view name, std::uint64_t version, Type type, const
   const std::span<std::byte> memory(static_cast<std::byte *>(const_cast<void *>(data)), bytes);  // it is only read
   const bool is_small = bytes <= wire::MOST_INLINE;
   if (is_small) args.data.assign(memory.begin(), memory.end());
-  auto lent = Lent::make(*state_->session, is_small ? std::span<std::byte>() : memory, nnti::Rights::kRemoteRead);
+  auto lent = wire::Lent::make(*state_->session, is_small ? std::span<std::byte>() : memory, nnti::Rights::kRemoteRead);
   if (!lent.ok()) return lent.error();
   return state_->ask<void>(name, deadline, [&](wire::Client &client, nssi::CallOptions options) {
     args.patience_ms = wire::patience_until(deadline);
@@ -128,7 +96,8 @@ Status Space::get(std::string_view name, std::uint64_t version, Type type, const
     return Error{Code::kOutOfRange, fmt::format("{} has {} bytes, and the memory for it {}",
                                                 wire::describe(name, args.box), bytes, size_bytes)};
   if (bytes == 0) return {};
-  auto lent = Lent::make(*state_->session, {static_cast<std::byte *>(destination), bytes}, nnti::Rights::kRemoteWrite);
+  auto lent =
+      wire::Lent::make(*state_->session, {static_cast<std::byte *>(destination), bytes}, nnti::Rights::kRemoteWrite);
   if (!lent.ok()) return lent.error();
   auto got = state_->ask<wire::GetResult>(name, deadline, [&](wire::Client &client, nssi::CallOptions options) {
     args.patience_ms = wire::patience_until(deadline);

@@ -70,11 +70,9 @@ Status Server::restore(Recovered found) {
     stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog);
     stream->account->restore(*logged, now + options_.reader_timeout);
     for (std::size_t rank = 0; rank < logged->writers.size(); ++rank) {
-      auto &seat = stream->shelf.seats[logged->writers[rank].key];
-      seat.key = logged->writers[rank].key;
-      seat.rank = static_cast<std::uint32_t>(rank);
-      seat.size = static_cast<std::uint32_t>(logged->writers.size());
-      seat.lasting = Lasting::kInLog;
+      const auto size = static_cast<std::uint32_t>(logged->writers.size());
+      auto &seat =
+          stream->shelf.make_seat(logged->writers[rank].key, static_cast<std::uint32_t>(rank), size, Lasting::kInLog);
       seat.ended = logged->complete;
     }
     streams_.emplace(logged->stream, stream);
@@ -87,11 +85,7 @@ Status Server::restore(Recovered found) {
     if (!stream && is_first()) continue;
     if (!stream)
       stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
-    auto &seat = stream->shelf.seats[write.what.writer];
-    seat.key = write.what.writer;
-    seat.rank = write.what.rank;
-    seat.size = write.what.writers;
-    seat.lasting = Lasting::kInLog;
+    auto &seat = stream->shelf.make_seat(write.what.writer, write.what.rank, write.what.writers, Lasting::kInLog);
     seat.ended = std::max(seat.ended, write.what.step + 1);
     const auto chunks = chunks_of(*store_, write.what);
     std::vector<std::pair<VariableArgs, Block>> blocks;

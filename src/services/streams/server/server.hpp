@@ -121,7 +121,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   Status check_write(const Request &, const WriteArgs &, const Seat &seat) const;
   Status take_definitions(Seat &seat, const WriteArgs &args) const;
   Result<std::shared_ptr<Chunk>> log_step(const StreamPtr &stream, Key writer);
-  Result<WriteResult> end_step(Request &, const StreamPtr &stream, Key writer, const WriteArgs &args);
+  Result<WriteResult> end_step(const StreamPtr &stream, const WriteArgs &args);
 
   // --- readers (readers.cpp, get.cpp) -------------------------------------------------------------------------------
   nssi::Outcome<ReaderResult> open_reader(Request &, const ReaderArgs &) override;

@@ -35,6 +35,15 @@ Seat *Shelf::find_seat(Key writer) {
   return found == seats.end() ? nullptr : &found->second;
 }
 
+Seat &Shelf::make_seat(Key writer, std::uint32_t rank, std::uint32_t size, Lasting lasting) {
+  auto &seat = seats[writer];
+  seat.key = writer;
+  seat.rank = rank;
+  seat.size = size;
+  seat.lasting = lasting;
+  return seat;
+}
+
 KeptStep *Shelf::find(std::uint64_t step) {
   const auto found = steps_.find(step);
   return found == steps_.end() ? nullptr : &found->second;

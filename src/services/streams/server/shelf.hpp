@@ -75,6 +75,8 @@ class Shelf {
 
   std::map<Key, Seat> seats;
   Seat *find_seat(Key writer);
+  /// The writer's, made if it has none.
+  Seat &make_seat(Key writer, std::uint32_t rank, std::uint32_t size, Lasting lasting);
 
   /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says
   /// what to correct: nothing has changed, but for the parts, which are gone.

@@ -144,14 +144,15 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     if (auto status = stream->changed.wait(request.deadline()); !status.ok()) return status.error();
     seat = stream->shelf.find_seat(args.writer);
   }
-  auto result = end_step(request, stream, args.writer, args);
+  auto result = end_step(stream, args);
   if (!result.ok()) return result.error();
   result->keeps_buffer = keeps;
   return *result;
 }
 
 /// All of the step is here.
-Result<WriteResult> Server::end_step(Request &, const StreamPtr &stream, Key writer, const WriteArgs &args) {
+Result<WriteResult> Server::end_step(const StreamPtr &stream, const WriteArgs &args) {
+  const auto writer = args.writer;
   auto *seat = stream->shelf.find_seat(writer);
   if (seat == nullptr || seat->ended < args.step || (seat->ended == args.step && seat->attempt != args.attempt))
     return refused("the step was given up meanwhile");

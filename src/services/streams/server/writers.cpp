@@ -112,13 +112,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
     result.variables = report.variables;
   }
   if (args.server == options_.index && stream->shelf.find_seat(args.writer) == nullptr) {
-    if (args.resumes && args.ended > 0 && args.ended > result.next) return unknown_stream();
-    auto &seat = stream->shelf.seats[args.writer];
-    seat.key = args.writer;
-    seat.rank = args.rank;
-    seat.size = args.size;
-    seat.lasting = args.lasting;
-    seat.ended = result.next;
+    stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting).ended = result.next;
   }
   return result;
 }
