@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A kill at every step: each process of a small run is killed just before each of its calls that others can see."""
-import mmap
 import os
 import random
 import re
 import shutil
-import struct
 import subprocess
 import unittest
 
+from counting import Counting, build_library
 from harness import NESSIE, SANITIZER, ProcessTestCase, marked_processes, mpiexec, read_file, unsanitized, wait_until
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "steps")
@@ -32,34 +31,13 @@ SETUPS = [("server 0", "logged", 1), ("server 0", "logged", 2), ("server 1", "lo
           ("agent", "logged", 1), ("run", "logged", 1), ("run", "replicated", 2), ("run", "durable", 1)]
 
 
-class Counting:
-    """The file by which the library is told whom to count, and tells what it did (struct counting in steps.c)."""
-    HEAD, CALL, CALLS = struct.Struct("64s64s64s64s64sqqq"), 64, 16384
-
-    def __init__(self, path, role, kill_at=0):
-        self.path = path
-        who, index, again = (role + "  ").split(" ")[:3]
-        words = {"server": ("nessied", "staging.restarts=1", "--set", "", "") if again
-                 else ("nessied", index, "--index", "staging.restarts=", ""),
-                 "rank": ("program", "", "", "", f"OMPI_COMM_WORLD_RANK={index}"),
-                 "agent": ("nessie", "agent", "", "", ""),
-                 "run": ("nessie", "run", "", "", "")}[who]
-        with open(path, "wb") as file:
-            file.write(self.HEAD.pack(*(word.encode() for word in words), kill_at, 0, 0))
-            file.truncate(self.HEAD.size + self.CALL * self.CALLS)
-
-    def steps(self):
-        with open(self.path, "rb") as file:
-            return self.HEAD.unpack(file.read(self.HEAD.size))[-1]
-
-    def folders(self):
-        """Of its run, in shared memory, as far as its calls name them."""
-        return {name.decode() for name in re.findall(rb"/dev/shm/nessie-[0-9A-Za-z]{6}", read_file(self.path))}
-
-    def call(self, step):
-        with open(self.path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as memory:
-            at = self.HEAD.size + self.CALL * (step - 1)
-            return memory[at:at + self.CALL].split(b"\0")[0].decode(errors="replace")
+def words_of(role):
+    """By which the library knows who is counted."""
+    who, index, again = (role + "  ").split(" ")[:3]
+    return {"server": ("nessied", "staging.restarts=1", "--set") if again else ("nessied", index, "--index", "staging.restarts="),
+            "rank": ("program", "", "", "", f"OMPI_COMM_WORLD_RANK={index}"),
+            "agent": ("nessie", "agent"),
+            "run": ("nessie", "run")}[who]
 
 
 class Steps(ProcessTestCase):
@@ -69,8 +47,7 @@ class Steps(ProcessTestCase):
         flags = ["-O1", "-Wall", "-Wextra", "-Werror"]
         subprocess.run(["mpicc.openmpi", *flags, *SANITIZER, "-o", self.program, f"{SOURCES}/program.c", "-lpnetcdf"],
                        check=True)
-        subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-fvisibility=hidden", "-o", self.library,
-                        f"{SOURCES}/steps.c", "-ldl"], check=True)
+        build_library(self.library)
         os.mkdir(self.path("native"))
         code, out, err = self.run_command(mpiexec(2, self.program, self.path("native")))
         self.assertEqual(code, 0, out + err)
@@ -86,9 +63,9 @@ class Steps(ProcessTestCase):
         for folder in (self.files, self.logs):
             shutil.rmtree(folder, ignore_errors=True)
             os.mkdir(folder)
-        countings = [Counting(self.path("first"), role, int(first) if first else kill_at)]
+        countings = [Counting(self.path("first"), words_of(role), int(first) if first else kill_at)]
         if first:
-            countings.append(Counting(self.path("second"), f"{role} again", kill_at))
+            countings.append(Counting(self.path("second"), words_of(f"{role} again"), kill_at))
         job = self.start_nessie_run(
             mpiexec(2, self.program, self.files),
             ["--durability", durability, "--servers", str(servers), "--log", self.logs,

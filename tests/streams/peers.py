@@ -68,10 +68,13 @@ class Lines:
 class StreamsTestCase(ProcessTestCase):
     """Servers of streams are found by the folder of contact files, which is the test's own."""
 
-    def start_server(self, *options, index=0, servers=1, log=True, listen="shm", within=(), env=None):
+    def server_command(self, *options, index=0, servers=1, log=True, listen="shm", within=()):
         """`within`: what the command begins with, as to enter a network namespace."""
-        server = Lines(self, [*within, SERVER, "--listen", listen, "--log", self.path("log") if log else "none", "--index", str(index),
-                              "--servers", str(servers), *options], env)
+        return [*within, SERVER, "--listen", listen, "--log", self.path("log") if log else "none", "--index", str(index), "--servers",
+                str(servers), *options]
+
+    def start_server(self, *options, env=None, **how):
+        server = Lines(self, self.server_command(*options, **how), env)
         server.wait_for(r"\w+://")
         return server
 

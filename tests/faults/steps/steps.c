@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded: counts the steps of one process, and kills it just before one of them. A step is a call that others can
+// Preloaded: counts the steps of one process, and kills, or stops, it just before one of them. A step is a call that others can
 // see the effect of: to write, sync, make, rename or remove a file; to send, connect, signal or wake; to reach into
 // another process's memory; to start one.
 //
@@ -29,7 +29,7 @@
 
 enum { kSteps = 16384, kWords = 4096 };
 
-/// steps_test.py has its layout.
+/// counting.py has its layout.
 struct counting {
   char program[64];     ///< who is counted: the name of its program,
   char word[64];        ///< a word of its command line after that, if any,
@@ -37,6 +37,7 @@ struct counting {
   char without[64];     ///< and none that begins with this, if any; or
   char variable[64];    ///< a variable of its environment, NAME=VALUE, if any
   int64_t kill_at;      ///< 0: only count
+  int64_t stops;        ///< there, and goes on when it is told to
   _Atomic int64_t pid;  ///< who it is; 0: nobody yet
   _Atomic int64_t steps;
   char calls[kSteps][64];  ///< what each step was
@@ -108,7 +109,8 @@ static void take_step(const char *call, const char *what) {
   const int error = errno;
   const int64_t step = atomic_fetch_add(&counting->steps, 1) + 1;
   note(step, call, what);
-  if (step == counting->kill_at)
+  if (step == counting->kill_at && counting->stops) syscall(SYS_kill, getpid(), SIGSTOP);
+  if (step == counting->kill_at && !counting->stops)
     for (;;) syscall(SYS_kill, getpid(), SIGKILL);
   errno = error;
 }
