@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 namespace nessie::service {
@@ -16,7 +17,9 @@ namespace {
 
 constexpr std::size_t kMostWriters = 4;
 /// Nobody tells when the process's budget has room.
-constexpr std::chrono::milliseconds kLookForRoom{50};
+constexpr std::chrono::milliseconds kLookForRoom{50}, kLookForDisk{200};
+
+bool is_full(const Status &status) { return status.code() == Code::kIo && status.error().cause == ENOSPC; }
 
 std::size_t sum_of(std::span<const std::span<const std::byte>> parts) {
   std::size_t sum = 0;
@@ -39,6 +42,7 @@ Log::Impl::Impl(nssi::Runtime &its_runtime, Budget &budget, std::shared_ptr<LogS
       segment_bytes(store->segment_bytes()),
       id(recovered.id),
       patience(options.patience),
+      waits_for_room(options.waits_for_room),
       blocks(budget, options),
       changed(runtime),
       next(recovered.next),
@@ -52,6 +56,7 @@ Log::Impl::Impl(nssi::Runtime &its_runtime, Budget &budget, std::shared_ptr<LogS
 Result<std::unique_ptr<Log::Impl::Block>> Log::Impl::take_block(bool is_bulk) {
   while (status.ok()) {
     if (auto block = blocks.try_take(is_bulk)) return block;
+    if (!room.ok()) return room.error();
     const auto waited = changed.wait(Deadline::in(kLookForRoom));
     if (!waited.ok() && waited.code() != Code::kTimedOut) return waited.error();
   }
@@ -102,8 +107,7 @@ void Log::Impl::wake_writer() {
 void Log::Impl::write_blocks() {
   while (std::shared_ptr<Block> block = next_to_write()) {
     ++under_way;
-    const std::span<const std::byte> bytes(block->memory.get(), round_up(block->used_bytes, kLogAlignment));
-    const auto result = carry_out("write", [this, block, bytes] { return store->write(block->lsn, bytes); });
+    const auto result = write(block);
     --under_way;
     if (!result.ok()) {  // the store may have the memory still
       end_with(result);
@@ -113,6 +117,19 @@ void Log::Impl::write_blocks() {
     give_back(std::make_unique<Block>(std::move(*block)));
   }
   --writers;
+}
+
+/// Until there is room for it, or nobody wants it any more.
+Status Log::Impl::write(const std::shared_ptr<Block> &block) {
+  const std::span<const std::byte> bytes(block->memory.get(), round_up(block->used_bytes, kLogAlignment));
+  for (bool was_full = false;; was_full = true) {
+    auto result = carry_out("write", [this, block, bytes] { return store->write(block->lsn, bytes); });
+    if (was_full && result.ok()) room = {};
+    if (!is_full(result) || !waits_for_room || !status.ok()) return result;
+    room = result;
+    changed.notify_all();
+    runtime.sleep_until(Deadline::in(kLookForDisk));
+  }
 }
 
 /// In a fiber of its own, which is left behind if the store does not end it in time.
@@ -169,6 +186,7 @@ bool Log::Impl::is_written(Lsn until) const { return until <= end_of_written() |
 Status Log::Impl::await_written(Lsn until) {
   while (!is_written(until)) {
     if (!status.ok()) return status;
+    if (!room.ok()) return room;
     if (auto waited = changed.wait(); !waited.ok()) return waited;
   }
   return {};
@@ -203,7 +221,13 @@ void Log::Impl::sync() {
 }
 
 Status Log::Impl::flush() {
-  if (auto written = await_written(end()); !written.ok()) return written;
+  const auto written = await_written(end());
+  if (!room.ok()) {
+    end_with(room);
+    while (under_way > 0)
+      if (auto waited = changed.wait(Deadline::in(kLookForRoom)); waited.code() == Code::kCancelled) return waited;
+  }
+  if (!written.ok()) return written;
   while (is_syncing)
     if (auto waited = changed.wait(); !waited.ok()) return waited;
   return {};
@@ -358,6 +382,7 @@ void Log::release(const LogRange &range) { impl_->release(range); }
 std::uint64_t Log::held_bytes() const { return impl_->store->held_bytes(); }
 std::uint64_t Log::segment_bytes() const { return impl_->segment_bytes; }
 Status Log::status() const { return impl_->status; }
+Status Log::room() const { return impl_->room; }
 Status Log::replay(Lsn from, const Visitor &visitor) { return impl_->replay(from, visitor); }
 Status Log::read(const LogRange &at, std::span<std::byte> data) { return impl_->read(at, data); }
 

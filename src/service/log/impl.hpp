@@ -35,6 +35,7 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   void wake_writer();
   void write_blocks();
   std::unique_ptr<Block> next_to_write();
+  Status write(const std::shared_ptr<Block> &block);
   void note_written(Lsn block);
   Status carry_out(const char *what, std::function<Status()> work);
   void end_with(const Status &error);
@@ -60,6 +61,7 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   const std::uint64_t segment_bytes;
   const std::uint64_t id;
   const std::chrono::milliseconds patience;
+  const bool waits_for_room;
   LogBlocks blocks;
   WaitQueue changed;
 
@@ -74,6 +76,7 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   Lsn synced;
   bool is_syncing = false;
   Status status;
+  Status room;  ///< the disk is full
 
   std::map<std::uint64_t, LogSegment> segments;
   std::set<std::uint64_t> dead;  ///< those in which nothing is live

@@ -44,6 +44,8 @@ struct LogOptions {
   std::size_t most_blocks = 8;                     ///< that are being filled or written
   /// How long the store may take for a write, or a sync, before it is held for gone.
   std::chrono::milliseconds patience = std::chrono::seconds(120);
+  /// A disk that is full does not end the log: see Log::room().
+  bool waits_for_room = false;
 };
 
 /// All of it within fibers of the thread that drives.
@@ -111,6 +113,10 @@ class Log {
   std::uint64_t segment_bytes() const;
   /// Why it takes nothing more; ok: it does.
   Status status() const;
+  /// Of a log that waits for room: the store's error, while there is none. What was appended, and is not written, is
+  /// tried again and again then, and goes when there is room. Meanwhile whoever waits for it, or for a block to append
+  /// in, is told this error: what he has appended may still be written. flush() gives it up, and ends the log.
+  Status room() const;
 
   struct Impl;  ///< for its own sources
 
