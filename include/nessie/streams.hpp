@@ -137,7 +137,9 @@ class Writer {
 
   /// Begins the next step: waits until the servers have room for it, so before there are data. kNotYet: not by the
   /// deadline, and nobody has to be blamed: `await_readers` are not there yet. kBusy: no room by the deadline; the
-  /// message names who holds it. kInvalidArgument: a step is open.
+  /// message names who holds it, and the log's disk if that is full. kInvalidArgument: a step is open. kPeerLost, once,
+  /// of several servers: that of this rank was started anew without the steps that it had in memory, which the message
+  /// names; readers are told, too; called again, goes on.
   Result<StepState> begin_step(Deadline deadline);
   /// The number of the step that is open, or of the next one; the first is 0.
   std::uint64_t step() const;
@@ -158,7 +160,8 @@ class Writer {
   /// see the step when all ranks have ended it. kInvalidArgument: no step is open; this rank's variables differ from
   /// those of others in type or shape; a box overlaps another rank's; the message says which. Nothing of this rank is
   /// in the step then, and the step is open and empty: it can be put again. kTimedOut: the servers may have it: call
-  /// it again. Where servers are several, an overlap of boxes at two of them is found when the step is complete, and
+  /// it again. kBusy: of a stream that is logged, the servers' log has had no room by the deadline, as its disk is full;
+  /// the message says where to make some; call it again then, nothing is lost. Where servers are several, an overlap of boxes at two of them is found when the step is complete, and
   /// told by the next call.
   Status end_step(Deadline deadline);
   /// Says that this rank writes no more; the stream ends when all have said so. Returns when the servers know it, which

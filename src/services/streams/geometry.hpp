@@ -20,6 +20,9 @@ using nessie::Result;
 using nessie::Status;
 using Box = BoxArgs;
 
+/// Ranks that write, or read, a stream together, at most.
+inline constexpr std::uint32_t kMostRanks = 1 << 20;
+
 /// 0: no such type.
 std::size_t size_of(ElementType type);
 const char *name_of(ElementType type);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 namespace nessie::streams {
 
@@ -65,6 +66,7 @@ class WriterState {
   wire::WriterArgs writer_args() const;
   Status introduce_first(const wire::Place::Peer &peer, Deadline deadline);
   Status introduce(const wire::Place::Peer &peer, Deadline deadline);
+  Status tell_loss(Deadline deadline);
   Result<std::uint32_t> find(std::string_view name) const;
   Result<std::uint32_t> check_put(std::string_view name, const wire::Box &box);
   void note_put(std::uint32_t variable, const wire::Box &box);
@@ -72,8 +74,10 @@ class WriterState {
   Status send(std::size_t part, bool is_last, const wire::Place::Peer &peer, Deadline deadline);
   Status send_rest(const wire::Place::Peer &peer, Deadline deadline);
   Status await_sent(std::vector<bool> &kept, wire::WriteResult &last, Deadline deadline);
+  Status said_by_last(const Status &otherwise);
   void give_up_step();
   void begin_anew();
+  Error lost_steps() { return {Code::kPeerLost, std::exchange(lost_, {}), nessie::Scope::kService}; }
 
   const std::shared_ptr<wire::Session> session_;
   const std::shared_ptr<wire::Place> place_;
@@ -83,6 +87,9 @@ class WriterState {
   wire::Lasting lasting_ = wire::Lasting::kInMemory;
   std::uint32_t server_ = 0;
   wire::Key stream_ = 0;
+  std::uint64_t group_ = 0, begin_ = 0;
+  bool has_lost_ = false;  ///< its server has nothing of its steps any more, and the first one does not know it yet
+  std::string lost_;       ///< which those are, until the program is told
   std::uint64_t step_ = 0, first_generation_ = 0, generation_ = 0, incarnation_ = 0;
   bool is_open_ = false, is_closed_ = false, has_room_ = false, is_first_step_ = true;
   std::vector<Known> variables_;
@@ -110,6 +117,8 @@ wire::WriterArgs WriterState::writer_args() const {
   args.append = options_.append;
   args.await_readers = static_cast<std::uint32_t>(options_.await_readers);
   args.ended = step_;
+  args.group = group_;
+  args.begin = begin_;
   return args;
 }
 
@@ -122,7 +131,8 @@ Status WriterState::introduce_first(const wire::Place::Peer &peer, Deadline dead
   auto opened = client.open_writer(args, {.deadline = deadline, .idempotent = true});
   if (!opened.ok()) return opened.error();
   if (stream_ == 0) {
-    step_ = opened->next;
+    step_ = begin_ = opened->next;
+    group_ = opened->group;
     for (const auto &variable : opened->variables) (void)define(wire::from_wire(variable));
   }
   stream_ = opened->stream;
@@ -141,13 +151,36 @@ Status WriterState::introduce(const wire::Place::Peer &peer, Deadline deadline) 
   if (generation_ == peer.generation) return {};
   auto args = writer_args();
   args.known = stream_;
-  args.resumes = generation_ != 0;
+  args.resumes = incarnation_ != 0 && incarnation_ != peer.incarnation;
   wire::Client client(session_->runtime(), peer.id);
   auto opened = client.open_writer(args, {.deadline = deadline, .idempotent = true});
+  if (opened.code() == Code::kNotFound && std::exchange(args.resumes, false)) {
+    has_lost_ = true;
+    opened = client.open_writer(args, {.deadline = deadline, .idempotent = true});
+  }
   if (!opened.ok()) return opened.error();
+  if (has_lost_)
+    if (auto status = tell_loss(deadline); !status.ok()) return status;
   if (incarnation_ != 0 && incarnation_ != peer.incarnation) begin_anew();
   incarnation_ = peer.incarnation;
   generation_ = peer.generation;
+  return {};
+}
+
+/// The first server has to know that steps of which this writer's server had some can never be complete.
+Status WriterState::tell_loss(Deadline deadline) {
+  auto args = writer_args();
+  args.resumes = args.has_lost = true;
+  auto told = place_->ask<wire::WriterResult>(
+      0, deadline,
+      [&](wire::Client &client, const nssi::CallOptions &options) { return client.open_writer(args, options); },
+      [](const auto &) { return Status(); });
+  if (!told.ok()) return told.error();
+  has_lost_ = false;
+  if (told->lost < step_)
+    lost_ =
+        fmt::format("server {} of stream '{}' was started anew, and what it had in memory of steps {} to {} is lost",
+                    server_, name_, told->lost, step_ - 1);
   return {};
 }
 
@@ -259,6 +292,7 @@ Result<StepState> WriterState::begin_step(Deadline deadline) {
     if (room->state == wire::RoomState::kNoReaders) return StepState::kNotYet;
     arena_.release(room->released);
   }
+  if (!lost_.empty()) return lost_steps();
   has_room_ = is_first_step_ = false;
   is_open_ = true;
   step_bytes_ = 0;
@@ -404,9 +438,18 @@ Status WriterState::await_sent(std::vector<bool> &kept, wire::WriteResult &last,
     } else if (worst.ok() || wire::may_come_back(worst.code())) {
       worst = result.error();
     }
-    if (result.code() == Code::kTimedOut && !call.is_over()) return worst;
+    if (result.code() == Code::kTimedOut && !call.is_over()) return said_by_last(worst);
   }
   return worst;
+}
+
+/// A part did not come to its end; the server may have said why.
+Status WriterState::said_by_last(const Status &otherwise) {
+  auto &[part, call] = sending_.back();
+  if (part != arena_.parts().size() || !call.is_over()) return otherwise;
+  const auto said = call.wait(Deadline::now());
+  sending_.pop_back();
+  return said.code() == Code::kBusy ? Status(said.error()) : otherwise;
 }
 
 /// It can be put again.
@@ -432,7 +475,7 @@ Status WriterState::end_step(Deadline deadline) {
     auto status = await_sent(kept, last, deadline);
     if (status.ok()) return status;
     // What was on its way may not have come: all is sent once more, and known where it has.
-    if (wire::may_come_back(status.code()) || status.code() == Code::kNotFound) {
+    if (wire::may_come_back(status.code()) || status.code() == Code::kNotFound || status.code() == Code::kBusy) {
       sending_.clear();
       for (auto &part : arena_.parts()) part->is_sent = false;
     }
@@ -441,7 +484,8 @@ Status WriterState::end_step(Deadline deadline) {
   };
   const auto status =
       place_->ask<void>(server_, deadline, carry_out, [&](const auto &peer) { return introduce(peer, deadline); });
-  if (status.code() == Code::kTimedOut || wire::may_come_back(status.code())) return status;
+  if (status.code() == Code::kTimedOut || status.code() == Code::kBusy || wire::may_come_back(status.code()))
+    return status;
   if (!status.ok()) {
     ++attempt_;
     give_up_step();
@@ -475,6 +519,7 @@ Status WriterState::close(Deadline deadline) {
       return lost_if_unknown(status.error());
   auto status = place_->ask<void>(0, deadline, say, [&](const auto &peer) { return introduce_first(peer, deadline); });
   is_closed_ = status.ok();
+  if (status.ok() && !lost_.empty()) return lost_steps();
   return status.ok() ? status : lost_if_unknown(status.error());
 }
 

@@ -50,8 +50,14 @@ bool Account::knows_writer(Key writer) const {
   return std::ranges::find(writers_, writer, &Writer::key) != writers_.end();
 }
 
+std::uint64_t Account::group_of(std::uint64_t step) const {
+  const auto behind = writer_groups_.upper_bound(step);
+  return behind == writer_groups_.begin() ? 0 : std::prev(behind)->second;
+}
+
 void Account::begin_group(std::uint32_t size, std::uint32_t await_readers) {
   writers_.assign(size, {});
+  writer_groups_[complete_] = group() + 1;
   await_readers_ = await_readers;
   why_interrupted_.clear();
   steps_.erase(steps_.lower_bound(complete_), steps_.end());
@@ -71,6 +77,7 @@ Status Account::seat_writer(const WriterArgs &args, PeerId peer) {
     return bad(fmt::format("the ranks that write stream '{}' wait for different numbers of readers", name_));
   writer.key = args.writer;
   writer.peer = peer;
+  writer.server = args.server;
   writer.is_connected = true;
   return {};
 }
@@ -82,6 +89,7 @@ Status Account::reseat_writer(const WriterArgs &args, PeerId peer) {
                              args.rank, name_)};
   if (!why_interrupted_.empty()) return Error{Code::kPeerLost, why_interrupted_};
   writers_[args.rank].peer = peer;
+  writers_[args.rank].server = args.server;
   writers_[args.rank].is_connected = true;
   return {};
 }
@@ -121,6 +129,18 @@ void Account::interrupt(std::string why) {
   if (why_interrupted_.empty()) why_interrupted_ = std::move(why);
 }
 
+void Account::lose_steps(Key key, std::uint64_t ended) {
+  const auto writer = std::ranges::find(writers_, key, &Writer::key);
+  if (writer == writers_.end()) return;
+  writer->lost = std::max(writer->lost, ended);
+  advance();
+}
+
+std::uint64_t Account::first_lost(std::uint32_t server) const {
+  const auto found = lost_from_.find(server);
+  return found == lost_from_.end() ? complete_ : found->second;
+}
+
 bool Account::has_readers_awaited() const {
   const auto there =
       std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected() == g.ranks.size(); });
@@ -151,35 +171,100 @@ Status Account::check_against(const StepState &state, const StepReport &report) 
 }
 
 Status Account::take(const StepReport &report) {
-  if (report.step < complete_) {  // of a server that was started anew, or comes back to a first one that was
-    auto &known = steps_[report.step];
-    floor_ = std::min(floor_, report.step);
-    if (known.reports.emplace(report.server, report).second) known.bytes += report.bytes;
-    for (const auto &told : report.variables)
-      if (told.variable.is_constant) constants_[told.variable.name].insert(report.step);
-    return {};
-  }
+  if (report.group != group_of(report.step)) return {};
+  if (report.step < complete_) return take_late(report), Status();
   auto &state = steps_[report.step];
   if (auto status = check_against(state, report); !status.ok()) {
     interrupt(status.error().message);
     return status;
   }
   state.reports[report.server] = report;
-  for (auto next = steps_.find(complete_); next != steps_.end(); next = steps_.find(complete_)) {
-    std::uint32_t ended = 0, writers = 0;
-    for (const auto &[server, each] : next->second.reports) ended += each.ended, writers = each.writers;
-    if (ended < writers) break;
-    note_complete(complete_++);
-  }
+  advance();
   return {};
+}
+
+/// Of a server that was started anew, or comes back to a first one that was.
+void Account::take_late(StepReport report) {
+  const auto step = report.step;
+  if (lost_.contains(step)) return;
+  if (step < floor_) std::erase_if(report.variables, [](const auto &told) { return !told.variable.is_constant; });
+  if (step < floor_ && report.variables.empty()) return;
+  for (const auto &told : report.variables)
+    if (told.variable.is_constant) constants_[told.variable.name].insert(step);
+  auto &known = steps_[step];
+  known.reports[report.server] = std::move(report);
+  known.count_bytes();
+}
+
+void Account::StepState::count_bytes() {
+  bytes = 0;
+  for (const auto &[server, report] : reports) bytes += report.bytes;
+}
+
+bool Account::StepState::is_whole() const {
+  std::uint64_t ended = 0, writers = 0;
+  for (const auto &[server, report] : reports) ended += report.ended, writers = report.writers;
+  return ended >= writers;
+}
+
+/// Steps that all have ended are complete; those of which a server has lost some, too, but nobody sees them.
+void Account::advance() {
+  for (;; ++complete_) {
+    const auto lost = std::ranges::count_if(writers_, [&](const Writer &each) { return each.lost > complete_; });
+    auto ended = static_cast<std::size_t>(lost);
+    if (const auto next = steps_.find(complete_); next != steps_.end())
+      for (const auto &[server, report] : next->second.reports) ended += report.ended;
+    if (writers_.empty() || ended < writers_.size()) return;
+    if (lost == 0) {
+      note_complete(complete_);
+      continue;
+    }
+    tell_lost("a server was started anew", complete_, complete_);
+    forget_step(complete_);
+  }
+}
+
+void Account::tell_lost(const std::string &what, std::uint64_t first, std::uint64_t last) {
+  for (auto &group : groups_) {
+    if (!group.holds() || group.ended() > last) continue;
+    if (!group.lost.empty()) group.lost += "; ";
+    group.lost += first == last
+                      ? fmt::format("{}, and step {} that it had in memory is lost", what, first)
+                      : fmt::format("{}, and steps {} to {} that it had in memory are lost", what, first, last);
+  }
+}
+
+/// Some of it is gone, and with that some of those constants: others hold still.
+void Account::forget_step(std::uint64_t step, const std::set<std::string> &constants) {
+  lost_.insert(step);
+  for (const auto &name : constants)
+    if (const auto known = constants_.find(name); known != constants_.end()) known->second.erase(step);
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  bool is_needed = false;
+  for (auto &[server, report] : found->second.reports) {
+    std::erase_if(report.variables, [&](const ReportedVariable &told) {
+      return !told.variable.is_constant || constants.contains(told.variable.name);
+    });
+    for (const auto &told : report.variables) constants_[told.variable.name].insert(step);
+    is_needed = is_needed || !report.variables.empty();
+  }
+  if (!is_needed) steps_.erase(found);
+}
+
+/// The first step from that one on of which all is there.
+std::uint64_t Account::next_seen(std::uint64_t step) const {
+  for (auto at = steps_.lower_bound(step); at != steps_.end() && at->first < complete_; ++at)
+    if (!lost_.contains(at->first) && at->second.is_whole()) return at->first;
+  return complete_;
 }
 
 void Account::note_complete(std::uint64_t step) {
   auto &state = steps_.at(step);
+  state.count_bytes();
   std::erase_if(variables_, [](const VariableArgs &variable) { return !variable.is_constant; });
   std::set<std::string> names;
   for (const auto &[server, report] : state.reports) {
-    state.bytes += report.bytes;
     for (const auto &told : report.variables) {
       if (names.insert(told.variable.name).second) {
         std::erase_if(variables_, [&](const VariableArgs &known) { return known.name == told.variable.name; });
@@ -209,16 +294,20 @@ std::uint64_t Account::needed() const {
 }
 
 Needed Account::settle(std::uint64_t keep_bytes) {
-  auto from = needed();
+  auto from = std::max(needed(), floor_);
   // For late readers, and the newest always, as views have nothing else.
   std::uint64_t bytes = 0;
   for (auto at = steps_.lower_bound(from); at != steps_.begin();) {
     --at;
+    if (at->first < floor_) break;
     bytes += at->second.bytes;
     if (bytes > keep_bytes && at->first + 1 != complete_) break;
     from = at->first;
   }
   floor_ = from;
+  lost_.erase(lost_.begin(), lost_.lower_bound(floor_));
+  while (writer_groups_.size() > 1 && std::next(writer_groups_.begin())->first <= floor_)
+    writer_groups_.erase(writer_groups_.begin());
   Needed result{from, {}};
   std::set<std::uint64_t> kept;
   for (auto &[name, steps] : constants_) {
@@ -233,18 +322,29 @@ Needed Account::settle(std::uint64_t keep_bytes) {
   return result;
 }
 
-void Account::lose_server(std::uint32_t server) {
-  if (lasting_ == Lasting::kInLog) return;  // it has them again
-  std::uint64_t lost = 0;
-  for (auto at = steps_.begin(); at != steps_.end();) {
-    const bool has_some = at->second.reports.contains(server);
-    lost += has_some && at->first < complete_ ? 1 : 0;
-    at = has_some ? steps_.erase(at) : std::next(at);
+void Account::lose_server(std::uint32_t server, std::uint64_t incarnation) {
+  std::vector<std::uint64_t> lost;
+  for (auto &[step, state] : steps_) {
+    const auto had = state.reports.find(server);
+    if (had == state.reports.end() || had->second.incarnation == incarnation) continue;
+    if (step < complete_)
+      lost.push_back(step);
+    else
+      state.reports.erase(had);
   }
-  if (lost == 0) return;
-  for (auto &group : groups_)
-    if (group.holds())
-      group.lost = fmt::format("server {} was lost, and with it {} steps that it had in memory", server, lost);
+  lost_from_[server] = lost.empty() ? complete_ : lost.front();
+  if (!lost.empty()) tell_lost(fmt::format("server {} was started anew", server), lost.front(), lost.back());
+  for (const auto step : lost) {
+    auto &reports = steps_.at(step).reports;
+    std::set<std::string> constants;
+    for (const auto &told : reports.at(server).variables)
+      if (told.variable.is_constant) constants.insert(told.variable.name);
+    reports.erase(server);
+    forget_step(step, constants);
+  }
+  for (auto &writer : writers_)  // who has closed does not come back to say what he had ended
+    if (writer.is_closed && writer.server == server && lasting_ == Lasting::kInMemory) writer.lost = writer.steps;
+  advance();
 }
 
 // --- what outlives the server -----------------------------------------------------------------------------------------
@@ -255,6 +355,8 @@ LoggedStream Account::to_log(std::uint64_t made) const {
   logged.name = name_;
   logged.made = made;
   logged.complete = complete_;
+  logged.needed = floor_;
+  for (const auto &[begin, group] : writer_groups_) logged.groups.push_back({group, begin});
   for (const auto &writer : writers_) logged.writers.push_back({writer.key, writer.is_closed, writer.steps});
   logged.await_readers = await_readers_;
   logged.why_interrupted = why_interrupted_;
@@ -264,7 +366,9 @@ LoggedStream Account::to_log(std::uint64_t made) const {
 }
 
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
-  complete_ = floor_ = logged.complete;  // take() says which steps there are
+  complete_ = logged.complete;
+  floor_ = std::min(logged.needed, complete_);
+  for (const auto &each : logged.groups) writer_groups_[each.begin] = each.group;
   writers_.clear();
   for (const auto &writer : logged.writers) {
     writers_.emplace_back();
@@ -369,7 +473,7 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
   rank.ended = std::max(rank.ended, ended);
   auto step = rank.ended;
   if (!group.holds() && step < complete_) step = complete_ - 1;
-  while (step < complete_ && !steps_.contains(step)) ++step;
+  if (step < complete_) step = next_seen(step);
   if (step < complete_) {
     result = describe(step, rank);
     result.missed = step - rank.ended;

@@ -36,6 +36,8 @@ class Account {
     PeerId peer;
     bool is_connected = false, is_closed = false;
     std::uint64_t steps = 0;    ///< that it had ended when it closed
+    std::uint32_t server = 0;   ///< to which its data go
+    std::uint64_t lost = 0;     ///< steps before this one of which that server has nothing any more
     Clock::time_point gone_at;  ///< when one that is not connected is held for dead
   };
   /// A rank of a group of readers.
@@ -66,6 +68,9 @@ class Account {
   struct StepState {
     std::map<std::uint32_t, StepReport> reports;  ///< by server
     std::uint64_t bytes = 0;
+    void count_bytes();
+    /// All writers' parts are there.
+    bool is_whole() const;
   };
 
   Account(Key key, std::string name, Lasting lasting) : key_(key), name_(std::move(name)), lasting_(lasting) {}
@@ -84,6 +89,11 @@ class Account {
   Status seat_writer(const WriterArgs &args, PeerId peer);
   /// Others write from now on: what was not complete is gone.
   void begin_group(std::uint32_t size, std::uint32_t await_readers);
+  /// Of those who write now, or have written the step: higher than of all before. 0: there are none.
+  std::uint64_t group() const { return group_of(complete_); }
+  std::uint64_t group_of(std::uint64_t step) const;
+  /// The first step of those who write now.
+  std::uint64_t begin() const { return writer_groups_.empty() ? 0 : writer_groups_.rbegin()->first; }
   /// It was here before.
   Status reseat_writer(const WriterArgs &args, PeerId peer);
   void close_writer(Key writer, std::uint64_t steps);
@@ -99,10 +109,14 @@ class Account {
   bool has_readers_awaited() const;
   std::uint32_t await_readers() const { return await_readers_; }
   bool knows_writer(Key writer) const;
+  /// Its server was started anew, and has nothing of the steps that it had ended.
+  void lose_steps(Key writer, std::uint64_t ended);
+  /// The first step of which some went with that server.
+  std::uint64_t first_lost(std::uint32_t server) const;
 
   // --- steps --------------------------------------------------------------------------------------------------------
-  /// What a server has of a step. An error: boxes of two servers overlap, or variables differ; the stream is
-  /// interrupted then.
+  /// What a server has of a step; of writers who are gone it does not count. An error: boxes of two servers overlap, or
+  /// variables differ; the stream is interrupted then.
   Status take(const StepReport &report);
   /// Steps that are complete, counted from the stream's first.
   std::uint64_t complete() const { return complete_; }
@@ -110,8 +124,8 @@ class Account {
   std::uint64_t oldest() const { return std::min(floor_, complete_); }
   /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
   Needed settle(std::uint64_t keep_bytes);
-  /// Steps that a server had, which was started anew without them.
-  void lose_server(std::uint32_t server);
+  /// A server has reported all that it has, as that incarnation: what others before it had is lost.
+  void lose_server(std::uint32_t server, std::uint64_t incarnation);
 
   // --- readers ------------------------------------------------------------------------------------------------------
   Status seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now);
@@ -140,6 +154,11 @@ class Account {
 
  private:
   Status check_against(const StepState &state, const StepReport &report) const;
+  void take_late(StepReport report);
+  void advance();
+  void tell_lost(const std::string &what, std::uint64_t first, std::uint64_t last);
+  void forget_step(std::uint64_t step, const std::set<std::string> &constants = {});
+  std::uint64_t next_seen(std::uint64_t step) const;
   std::uint64_t beginning(const ReaderArgs &args) const;
   NextResult describe(std::uint64_t step, Rank &rank) const;
   void note_complete(std::uint64_t step);
@@ -150,11 +169,14 @@ class Account {
   const Key key_;
   const std::string name_;
   Lasting lasting_;
-  std::vector<Writer> writers_;  ///< by rank; key 0: not there yet
+  std::vector<Writer> writers_;                           ///< by rank; key 0: not there yet
+  std::map<std::uint64_t, std::uint64_t> writer_groups_;  ///< by their first steps
   std::uint32_t await_readers_ = 0;
   std::string why_interrupted_;
   std::map<std::uint64_t, StepState> steps_;
   std::uint64_t complete_ = 0, floor_ = 0;
+  std::set<std::uint64_t> lost_;                      ///< steps from floor_ on that some server has lost
+  std::map<std::uint32_t, std::uint64_t> lost_from_;  ///< by server
   std::map<std::string, std::set<std::uint64_t>, std::less<>> constants_;  ///< the steps in which they were put
   std::vector<AttributeArgs> attributes_;
   std::uint64_t attributes_changed_ = 0;

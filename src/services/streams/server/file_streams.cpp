@@ -85,7 +85,14 @@ void Server::take_file_step(const FileStep &step) {
   }
   const auto number = account.complete();
   stream->file_steps[number] = {step.source, step.variables};
-  StepReport report{stream->shelf.stream(), 0, number, 1, 1, bytes_of(step), {}, step.attributes};
+  StepReport report;
+  report.stream = stream->shelf.stream();
+  report.incarnation = incarnation_;
+  report.group = account.group();
+  report.step = number;
+  report.writers = report.ended = 1;
+  report.bytes = bytes_of(step);
+  report.attributes = step.attributes;
   for (const auto &variable : *step.variables) report.variables.push_back({variable, {whole(variable.shape)}});
   (void)account.take(report);
   stream->changed.notify_all();

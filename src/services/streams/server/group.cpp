@@ -21,17 +21,20 @@ using Client = STREAMS::CURRENT::Client;
 
 Client client_of(nssi::Runtime &runtime, nnti::PeerId peer) { return Client(runtime, peer); }
 
+Error not_ready() {
+  return {Code::kUnavailable, "the server reads its log, and will be there soon", nessie::Scope::kService};
+}
+
 }  // namespace
 
 HelloResult Server::myself() const {
-  HelloResult result{PROTOCOL, incarnation_, options_.index, {}};
+  HelloResult result{PROTOCOL, incarnation_, options_.index, {}, {}};
   for (const auto &each : joined_) result.servers.push_back(each.url);
   return result;
 }
 
 nssi::Outcome<HelloResult> Server::hello(Request &, const HelloArgs &args) {
-  if (!is_ready_)
-    return Error{Code::kUnavailable, "the server reads its log, and will be there soon", nessie::Scope::kService};
+  if (!is_ready_) return not_ready();
   if (args.protocol == PROTOCOL) return myself();
   return Error{Code::kUnsupported,
                fmt::format("this server of streams speaks version {} of its protocol, and not {}: use "
@@ -42,83 +45,117 @@ nssi::Outcome<HelloResult> Server::hello(Request &, const HelloArgs &args) {
 /// A server that was started anew comes once more, with another incarnation.
 nssi::Outcome<HelloResult> Server::join(Request &request, const JoinArgs &args) {
   if (!is_first()) return Error{Code::kInvalidArgument, "only the first server is joined"};
+  if (!is_ready_) return not_ready();
   if (args.protocol != PROTOCOL) return Error{Code::kUnsupported, "servers of one group are of one version"};
   if (args.servers != options_.servers || args.index == 0 || args.index >= options_.servers)
     return Error{Code::kInvalidArgument,
                  fmt::format("server {} of {} cannot join {} servers: start all with the same number", args.index,
                              args.servers, options_.servers)};
-  auto &known = joined_[args.index];
-  if (!known.url.empty() && known.incarnation != args.incarnation) {
-    for (const auto &stream : in_order_) {
-      stream->account->lose_server(args.index);
-      stream->changed.notify_all();
-    }
-  }
-  known = args;
+  joined_[args.index] = args;
   servers_[args.index] = request.caller();
+  auto result = myself();
+  for (const auto &stream : std::vector(in_order_)) {
+    stream->account->lose_server(args.index, args.incarnation);
+    result.streams.push_back(stream->shelf.stream());
+    stream->noted = stream->told = {};  // with the constants that this server has
+    tell(request.caller(), kept_of(*stream));
+    stream->changed.notify_all();
+    settle(*stream);
+  }
   made_.notify_all();
-  return myself();
+  return result;
 }
 
 /// A fiber, until the first server has taken this one in; and again when it was lost.
 void Server::join_first() {
-  JoinArgs args{PROTOCOL, options_.index, options_.servers, runtime_.url(), incarnation_};
+  if (std::exchange(is_joining_, true)) return;
   for (auto wait = std::chrono::milliseconds(20); !is_ending_;
        wait = std::min(2 * wait, std::chrono::milliseconds(1000))) {
     auto peer = nssi::connect_to(runtime_, options_.first, Deadline::in(kPatience));
-    if (peer.ok()) {
-      auto joined = client_of(runtime_, *peer).join(args, {.deadline = Deadline::in(kPatience), .idempotent = true});
-      if (joined.ok()) {
-        servers_[0] = *peer;
-        joined_[0].url = joined->servers.front();
-        return report_all();
-      }
-      nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
-      if (joined.code() == Code::kInvalidArgument) return;
-    } else if (peer.code() == Code::kCancelled) {
-      return;
-    }
+    const auto joined = peer.ok() ? join(*peer) : Status(peer.error());
+    if (joined.ok() || joined.code() == Code::kInvalidArgument || joined.code() == Code::kCancelled) break;
     if (!nessie::service::pause(runtime_, Deadline::in(wait)).ok()) return;
   }
+  is_joining_ = false;
+}
+
+/// The first server knows what is here before it knows this server: it says by then what need not stay.
+Status Server::join(nnti::PeerId first) {
+  std::vector<Key> mine;
+  for (const auto &[key, stream] : streams_) mine.push_back(key);
+  if (auto status = report_all(first); !status.ok()) return status;
+  const JoinArgs args{PROTOCOL, options_.index, options_.servers, runtime_.url(), incarnation_};
+  auto joined = client_of(runtime_, first).join(args, {.deadline = Deadline::in(kPatience), .idempotent = true});
+  if (!joined.ok()) {
+    if (joined.code() != Code::kUnavailable)
+      nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
+    return joined.error();
+  }
+  for (const auto key : mine)
+    if (std::ranges::find(joined->streams, key) == joined->streams.end()) streams_.erase(key);
+  servers_[0] = first;
+  joined_[0].url = joined->servers.front();
+  is_ready_ = true;
+  store_->notify();
+  return {};
 }
 
 /// The first server was started anew, or this one was: what is here of all steps.
-void Server::report_all() {
+Status Server::report_all(nnti::PeerId first) {
   for (const auto &[key, stream] : std::map(streams_)) {
     std::vector<std::uint64_t> numbers;
-    for (const auto &[number, step] : stream->shelf.steps())
-      if (step.reported > 0 || stream->shelf.is_due(number)) numbers.push_back(number);
-    for (const auto number : numbers) report(stream, stream->shelf.report(number, options_.index));
+    for (const auto &[number, step] : stream->shelf.steps()) numbers.push_back(number);
+    for (const auto number : numbers)
+      if (auto status = report_to(first, stream, number); !status.ok()) return status;
   }
+  return {};
 }
 
 // --- steps ------------------------------------------------------------------------------------------------------------
 
+StepReport Server::report_of(Stream &stream, std::uint64_t step) const {
+  auto report = stream.shelf.report(step, options_.index);
+  report.incarnation = incarnation_;
+  return report;
+}
+
 /// To the account, wherever it is. What is wrong with it is told to writers at their next call.
-void Server::report(const StreamPtr &stream, StepReport report) {
+void Server::report(const StreamPtr &stream, std::uint64_t step) {
   if (stream->account) {
-    if (auto status = stream->account->take(report); !status.ok()) { stream->fault = status.error().message; }
+    if (auto status = stream->account->take(report_of(*stream, step)); !status.ok())
+      stream->fault = status.error().message;
     stream->changed.notify_all();
     return settle(*stream);
   }
-  runtime_.spawn([this, stream, report = std::move(report)] {
+  runtime_.spawn([this, stream, step] {
     while (!is_ending_) {
-      if (const auto first = servers_.find(0); first != servers_.end()) {
-        auto status = client_of(runtime_, first->second)
-                          .report_step(report, {.deadline = Deadline::in(kPatience), .idempotent = true});
-        if (status.ok()) return;
-        if (status.code() == Code::kInvalidArgument) {
-          stream->fault = status.error().message;
-          return store_->notify();
-        }
-        if (status.code() == Code::kCancelled) return;
-      }
+      if (const auto first = servers_.find(0); first != servers_.end())
+        if (const auto status = report_to(first->second, stream, step);
+            status.ok() || status.code() == Code::kCancelled)
+          return;
       if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
     }
   });
 }
 
+/// As it is now. Ok, too, if it is gone here, or the stream is there.
+Status Server::report_to(nnti::PeerId first, const StreamPtr &stream, std::uint64_t step) {
+  if (stream->shelf.find(step) == nullptr) return {};
+  auto status = client_of(runtime_, first)
+                    .report_step(report_of(*stream, step), {.deadline = Deadline::in(kPatience), .idempotent = true});
+  if (status.code() == Code::kInvalidArgument) {
+    stream->fault = status.error().message;
+    store_->notify();
+    return {};
+  }
+  if (status.code() != Code::kNotFound) return status;
+  streams_.erase(stream->shelf.stream());
+  stream->shelf.drop_before(~std::uint64_t{0}, {});
+  return {};
+}
+
 nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
+  if (!is_ready_) return not_ready();
   const auto stream = find(args.stream);
   if (!stream || !stream->account) return Error{Code::kNotFound, "there is no such stream any more"};
   for (const auto &told : args.variables) {
@@ -143,11 +180,25 @@ void Server::settle(Stream &stream, bool is_short) {
       if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) note_readers(stream, group);
     }
   auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes);
-  if (needed == stream.told) return;
+  if (needed == stream.noted) return;
+  const auto noted = note(stream);
+  if (!noted.ok()) return;  // asked for again
+  stream.noted = needed;
+  if (*noted == 0) return drop_unneeded(stream, needed);
+  // A server that comes after this one has to know which steps there were before any of them is released; but if the
+  // disk is full there may be room again only then.
+  runtime_.spawn([this, stream = find(stream.shelf.stream()), needed, until = *noted] {
+    if (!stream || !journal_) return;
+    const auto written = journal_->await_written(until);
+    if (written.ok() || is_full(written)) drop_unneeded(*stream, needed);
+  });
+}
+
+void Server::drop_unneeded(Stream &stream, const Needed &needed) {
+  if (needed.from < stream.told.from) return;
   stream.told = needed;
-  (void)note(stream);  // before anything is released that tells how many steps there were
   stream.shelf.drop_before(needed.from, needed.kept);
-  tell_others(stream, false, false);
+  tell_others(stream);
 }
 
 /// Of streams whose names others have: when their readers have gone.
@@ -157,7 +208,7 @@ void Server::forget_replaced() {
 }
 
 void Server::forget(const StreamPtr &stream) {
-  tell_others(*stream, false, true);
+  tell_others(*stream, true);
   if (journal_) journal_->forget(stream->shelf.stream());
   stream->shelf.drop_before(~std::uint64_t{0}, {});
   std::erase(in_order_, stream);
@@ -168,19 +219,28 @@ void Server::settle_all() {
   for (const auto &stream : std::vector(in_order_)) settle(*stream, true);
 }
 
-void Server::tell_others(const Stream &stream, bool drops_incomplete, bool is_gone) {
-  if (options_.servers == 1) return;
+KeptArgs Server::kept_of(const Stream &stream) const {
   KeptArgs args;
   args.stream = stream.shelf.stream();
   args.needed = stream.told.from;
   args.kept = stream.told.kept;
   args.complete = stream.account->complete();
   args.holder = stream.account->holder();
-  args.drops_incomplete = drops_incomplete;
-  args.is_gone = is_gone;
+  args.group = stream.shelf.group();
+  return args;
+}
+
+void Server::tell(nnti::PeerId peer, const KeptArgs &args) {
   nssi::CallOptions options;
   options.idempotent = options.one_way = true;
-  for (const auto &[index, peer] : servers_) (void)client_of(runtime_, peer).keep_async(args, options);
+  (void)client_of(runtime_, peer).keep_async(args, options);
+}
+
+void Server::tell_others(const Stream &stream, bool is_gone) {
+  if (options_.servers == 1) return;
+  auto args = kept_of(stream);
+  args.is_gone = is_gone;
+  for (const auto &[index, peer] : servers_) tell(peer, args);
 }
 
 nssi::Outcome<void> Server::keep(Request &, const KeptArgs &args) {
@@ -188,10 +248,8 @@ nssi::Outcome<void> Server::keep(Request &, const KeptArgs &args) {
   if (!stream || stream->account) return Status();
   stream->holder = args.holder;
   stream->shelf.drop_before(args.needed, args.kept);
-  if (args.drops_incomplete) {
-    stream->shelf.drop_writers(args.complete);
-    stream->fault.clear();
-  }
+  if (args.group > stream->shelf.group()) stream->fault.clear();
+  stream->shelf.begin_group(args.group, args.complete);
   if (args.is_gone) streams_.erase(args.stream);
   store_->notify();
   return Status();

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/streams/server/journal.hpp>
 
+#include <services/streams/geometry.hpp>
+
 #include <xdr/codec.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 
 namespace streams {
 
 using nessie::service::Log;
+
+namespace {
+
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 60;
+
+}  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::open(nssi::Runtime &runtime, Budget &budget, const std::string &folder) {
   std::error_code ignored;  // open_disk_store() tells
   std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
   auto store = nessie::service::open_disk_store(runtime, {.directory = folder});
   if (!store.ok()) return store.error();
-  auto log = Log::open(runtime, budget, *std::move(store), {.name = "streams.log"});
+  auto log = Log::open(runtime, budget, *std::move(store), {.name = "streams.log", .waits_for_room = true});
   if (!log.ok()) return log.error();
   return std::unique_ptr<Journal>(new Journal(*std::move(log)));
 }
@@ -67,26 +76,46 @@ template <class T> bool decode(std::span<const std::byte> bytes, T &into) {
   return decoded.ok();
 }
 
+bool is_sound(const LoggedStream &stream) {
+  return check_name("stream", stream.name).ok() && stream.writers.size() <= kMostRanks &&
+         stream.complete < kMostSteps &&
+         std::ranges::all_of(stream.variables, [](const auto &each) { return check(each).ok(); }) &&
+         std::ranges::all_of(stream.attributes, [](const auto &each) { return check(each).ok(); });
+}
+
 }  // namespace
 
 Result<Recovered> Journal::recover() {
   Recovered found;
-  std::map<nessie::service::Lsn, LogRange> unclaimed;
+  struct Data {
+    LogRange at;
+    std::uint64_t bytes = 0;
+    bool is_claimed = false;
+  };
+  std::map<Lsn, Data> data;
+  std::map<std::tuple<Key, Key, std::uint64_t>, std::size_t> places;  // of a stream's writer's step among the writes
   const auto take = [&](const nessie::service::LogRecord &record) -> Status {
     LoggedStream stream;
     LoggedReaders readers;
     Recovered::Write write{record.at, {}};
     const auto kind = static_cast<LogKind>(record.kind);
     if (kind == LogKind::kData) {
-      unclaimed.emplace(record.at.begin, record.at);
-    } else if (kind == LogKind::kStream && decode(record.data, stream)) {
+      data.emplace(record.at.begin, Data{record.at, record.data_bytes});
+    } else if (kind == LogKind::kStream && decode(record.data, stream) && is_sound(stream)) {
       replace(streams_[stream.stream], record.at);
       found.streams[stream.stream] = std::move(stream);
-    } else if (kind == LogKind::kReaders && decode(record.data, readers)) {
+    } else if (kind == LogKind::kReaders && decode(record.data, readers) && readers.size <= kMostRanks) {
       replace(readers_[{readers.stream, readers.subscription}], record.at);
       found.readers[{readers.stream, readers.subscription}] = readers;
     } else if (kind == LogKind::kWrite && decode(record.data, write.what)) {
-      found.writes.push_back(std::move(write));
+      const auto &what = write.what;
+      const auto [place, is_new] = places.try_emplace({what.stream, what.writer, what.step}, found.writes.size());
+      if (is_new) {
+        found.writes.push_back(std::move(write));
+      } else {  // the disk was full when it was put first
+        log_->release(found.writes[place->second].at);
+        found.writes[place->second] = std::move(write);
+      }
     } else {
       found.damage.push_back("a record of the log is of another version, or damaged");
       log_->release(record.at);
@@ -95,10 +124,17 @@ Result<Recovered> Journal::recover() {
   };
   const auto damaged = [&](const nessie::service::LogDamage &damage) { found.damage.push_back(damage.what); };
   if (auto status = log_->replay(0, {take, damaged, true}); !status.ok()) return status.error();
-  for (const auto &write : found.writes)
-    for (const auto &chunk : write.what.chunks)
-      for (const auto &part : chunk.parts) unclaimed.erase(part.begin);
-  for (const auto &[begin, range] : unclaimed) log_->release(range);
+  for (auto &write : found.writes)
+    for (auto &chunk : write.what.chunks) {
+      const bool is_there = std::ranges::all_of(chunk.parts, [&](const LoggedPart &part) {
+        const auto at = data.find(part.begin);
+        return at != data.end() && at->second.at.end == part.end && at->second.bytes == part.bytes;
+      });
+      if (!is_there) chunk.parts.clear();  // nobody needed them; or restore() tells
+      for (const auto &part : chunk.parts) data.at(part.begin).is_claimed = true;
+    }
+  for (const auto &[begin, each] : data)
+    if (!each.is_claimed) log_->release(each.at);
   return found;
 }
 

@@ -16,6 +16,8 @@
 
 namespace streams {
 
+using nessie::service::Lsn;
+
 /// What a log has of those who were before.
 struct Recovered {
   std::map<Key, LoggedStream> streams;
@@ -23,7 +25,7 @@ struct Recovered {
     LogRange at;
     LoggedWrite what;
   };
-  std::vector<Write> writes;  ///< in their order
+  std::vector<Write> writes;  ///< in their order; of those of one writer's step only the last
   std::map<std::pair<Key, std::string>, LoggedReaders> readers;
   std::vector<std::string> damage;  ///< for people
 };
@@ -39,7 +41,9 @@ class Journal {
 
   Result<LogRange> note(const LoggedWrite &write);
   /// Returns when it outlives a power failure.
-  Status sync(const LogRange &range) { return log_->await_synced(range.end); }
+  Status sync(Lsn until) { return log_->await_synced(until); }
+  /// … until it outlives this process.
+  Status await_written(Lsn until) { return log_->await_written(until); }
   /// In the place of what was noted before of it.
   Result<LogRange> note(const LoggedStream &stream);
   Status note(const LoggedReaders &readers);

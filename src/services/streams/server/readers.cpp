@@ -18,7 +18,7 @@ Error unknown_reader() {
 
 Status check_reader(const ReaderArgs &args) {
   if (auto status = check_name("stream", args.stream); !status.ok()) return status;
-  if (args.size == 0 || args.size > (1 << 24) || args.rank >= args.size || args.reader == 0)
+  if (args.size == 0 || args.size > kMostRanks || args.rank >= args.size || args.reader == 0)
     return Error{Code::kInvalidArgument, fmt::format("rank {} is not among {} readers", args.rank, args.size)};
   if (args.size > 1 && args.subscription.empty() && args.group == 0)
     return Error{Code::kInvalidArgument,
@@ -45,7 +45,7 @@ Server::StreamPtr Server::stream_to_read(const ReaderArgs &args) const {
 nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderArgs &args) {
   if (!is_first()) return Error{Code::kInvalidArgument, "only the first server has readers"};
   if (auto status = check_reader(args); !status.ok()) return status.error();
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   auto stream = args.known != 0 ? find(args.known) : stream_to_read(args);
   if (args.known != 0 && (!stream || !stream->account))
     return Error{Code::kNotFound,
@@ -69,7 +69,7 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
 
 nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
   const auto stream = find(args.stream);
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   for (bool is_settled = false;;) {
     if (!stream || !stream->account || stream->account->find_rank(args.reader) == nullptr) return unknown_reader();
     auto result = stream->account->next(args.reader, args.ended, nessie::Clock::now());
@@ -120,6 +120,8 @@ nssi::Outcome<void> Server::close_reader(Request &, const CloseArgs &args) {
   settle(*stream);
   forget_replaced();
   stream->changed.notify_all();
+  // What it has ended outlives a server that is killed, as it may not be there to say it once more.
+  if (journal_ && stream->account->lasting() == Lasting::kInLog) return journal_->sync(journal_->log().end());
   return Status();
 }
 

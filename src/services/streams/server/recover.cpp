@@ -33,28 +33,37 @@ std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &w
   return chunks;
 }
 
+/// A log is not believed what it says: somebody else may have written there.
+bool is_there(const LoggedWrite &write, const LoggedBlock &block, const std::vector<std::shared_ptr<Chunk>> &chunks) {
+  if (block.variable >= write.variables.size() || block.chunk >= chunks.size()) return false;
+  const auto &variable = write.variables[block.variable];
+  if (!check(variable).ok() || !check_inside(variable, block.box).ok()) return false;
+  const auto has = chunks[block.chunk]->size_bytes(), needs = bytes_of(variable, block.box);
+  return block.offset <= has && needs <= has - block.offset;
+}
+
 }  // namespace
 
 /// A fiber, at the start.
 void Server::recover() {
-  if (options_.log_path.empty()) {
-    is_ready_ = true;
-    if (!is_first()) join_first();
-    return;
-  }
-  auto journal = Journal::open(runtime_, budget_, options_.log_path);
-  if (!journal.ok()) {
-    nessie::log::warning("without a log, for steps that memory has no room for: {}", journal.error().message);
-  } else {
-    journal_ = *std::move(journal);
-    store_->use_log(&journal_->log(), options_.log_bytes);
-    auto found = journal_->recover();
-    if (found.ok())
-      if (auto status = restore(*std::move(found)); !status.ok()) found = status.error();
-    if (!found.ok()) nessie::log::error("the log {} cannot be read: {}", options_.log_path, found.error().message);
-  }
+  is_reading_ = true;
+  if (!options_.log_path.empty()) read_log();
+  is_reading_ = false;
+  if (!is_first()) return join_first();
   is_ready_ = true;
-  if (!is_first()) join_first();
+}
+
+void Server::read_log() {
+  auto journal = Journal::open(runtime_, budget_, options_.log_path);
+  if (!journal.ok())
+    return nessie::log::warning("without a log, for steps that memory has no room for: {}", journal.error().message);
+  journal_ = *std::move(journal);
+  store_->use_log(&journal_->log(), options_.log_bytes);
+  auto found = journal_->recover();
+  if (found.ok())
+    if (auto status = restore(*std::move(found)); !status.ok()) found = status.error();
+  is_log_read_ = found.ok();
+  if (!found.ok()) nessie::log::error("the log {} cannot be read: {}", options_.log_path, found.error().message);
 }
 
 Status Server::restore(Recovered found) {
@@ -76,18 +85,26 @@ Status Server::restore(Recovered found) {
   for (auto &write : found.writes) {
     auto record = store_->find_logged(0, {{write.at, 0}});
     auto stream = find(write.what.stream);
-    if (!stream && is_first()) continue;
+    if (is_first() && (!stream || stream->account->group_of(write.what.step) != write.what.group)) continue;
     if (!stream)
       stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
+    const auto chunks = chunks_of(*store_, write.what);
+    const auto is_whole =
+        std::ranges::all_of(write.what.blocks, [&](const auto &block) { return is_there(write.what, block, chunks); });
+    if (!is_whole && stream->account && write.what.step >= stream->account->oldest())
+      nessie::log::error("some of step {} of stream '{}' is lost: it is not in the log, or damaged there",
+                         write.what.step, stream->account->name());
+    stream->shelf.begin_group(write.what.group, ~std::uint64_t{0});
     auto &seat = stream->shelf.make_seat(write.what.writer, write.what.rank, write.what.writers, Lasting::kInLog);
     seat.ended = std::max(seat.ended, write.what.step + 1);
-    const auto chunks = chunks_of(*store_, write.what);
     std::vector<std::pair<VariableArgs, Block>> blocks;
     for (auto &block : write.what.blocks)
-      if (block.variable < write.what.variables.size() && block.chunk < chunks.size())
+      if (is_there(write.what, block, chunks) && (is_whole || write.what.variables[block.variable].is_constant))
         blocks.emplace_back(write.what.variables[block.variable],
                             Block{block.box, chunks[block.chunk], block.offset, seat.rank});
-    stream->shelf.restore(write.what.step, seat, std::move(blocks), write.what.attributes, std::move(record));
+    auto &step =
+        stream->shelf.restore(write.what.step, seat, std::move(blocks), write.what.attributes, std::move(record));
+    if (!is_whole) step.ended.erase(seat.key);  // of such a step nobody sees more than constants
   }
   for (const auto &[which, readers] : found.readers)
     if (const auto stream = find(which.first); stream && stream->account) {
@@ -95,23 +112,36 @@ Status Server::restore(Recovered found) {
       stream->noted_readers[which.second] = readers.ended;
     }
   for (const auto &stream : in_order_) {
+    stream->shelf.begin_group(stream->account->group(), ~std::uint64_t{0});
     std::vector<std::uint64_t> numbers;
     for (const auto &[number, step] : stream->shelf.steps()) numbers.push_back(number);
     for (const auto number : numbers)
-      if (auto status = stream->account->take(stream->shelf.report(number, options_.index)); !status.ok())
-        return status;
+      if (auto status = stream->account->take(report_of(*stream, number)); !status.ok()) return status;
     settle(*stream);
   }
   if (!in_order_.empty()) begin_looking_after();
   return {};
 }
 
-/// The stream as it is now, for a server that comes after this one.
-Status Server::note(const Stream &stream, bool is_synced) {
-  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return {};
+/// The stream as it is now, for a server that comes after this one. Where it ends in the log; 0: it is not noted there.
+Result<Lsn> Server::note(const Stream &stream) {
+  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return Lsn{0};
   const auto at = journal_->note(stream.account->to_log(stream.made));
   if (!at.ok()) return at.error();
-  return is_synced ? journal_->sync(*at) : Status();
+  return at->end;
+}
+
+/// Waits for room in the log.
+Status Server::note_synced(Request &request, const Stream &stream) {
+  Lsn until = 0;
+  return await_log(request, [&]() -> Status {
+    if (until == 0) {
+      const auto at = note(stream);
+      if (!at.ok()) return at.error();
+      until = *at;
+    }
+    return until == 0 ? Status() : journal_->sync(until);
+  });
 }
 
 void Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone) {

@@ -86,12 +86,14 @@ void Server::quiesce() {
   made_.notify_all();
   put_.notify_all();
   store_->notify();
+  while (is_reading_) (void)made_.wait(Deadline::in(std::chrono::milliseconds(100)));
   if (journal_) (void)journal_->flush();
 }
 
-/// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this.
+/// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this,
+/// or could not be read.
 void Server::stop() {
-  const bool has_logged = std::ranges::any_of(streams_, [](const auto &each) {
+  const bool has_logged = !is_log_read_ || std::ranges::any_of(streams_, [](const auto &each) {
     return !each.second->account || each.second->account->lasting() == Lasting::kInLog;
   });
   files_.reset();
@@ -106,7 +108,7 @@ void Server::stop() {
   const std::filesystem::path contacts(contact_folder());
   for (const auto &folder : {contacts, contacts.parent_path()})
     std::filesystem::remove(folder, ignored);  // if nothing is in it
-  if (!has_logged && !options_.log_path.empty()) std::filesystem::remove_all(options_.log_path, ignored);
+  if (!has_logged) std::filesystem::remove_all(options_.log_path, ignored);
 }
 
 nssi::Outcome<ListResult> Server::list(Request &) {

@@ -68,7 +68,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
     Shelf shelf;
     std::unique_ptr<Account> account;                    ///< at the first server
     WaitQueue changed;                                   ///< whoever waits for a step, a writer or a reader
-    Needed told;                                         ///< to the other servers
+    Needed noted;                                        ///< what has to stay, as the log says it,
+    Needed told;                                         ///< and the other servers know it
     std::string holder;                                  ///< who holds the oldest step, as the first server said
     std::string fault;                                   ///< why its writers cannot go on
     std::uint64_t made = 0;                              ///< in which order
@@ -85,8 +86,10 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   Server(const nessie::ProviderContext &context, const ServerOptions &options);
   void recover();
+  void read_log();
   Status restore(Recovered found);
-  Status note(const Stream &stream, bool is_synced = false);
+  Result<Lsn> note(const Stream &stream);
+  Status note_synced(Request &, const Stream &stream);
   void forget(const StreamPtr &stream);
   void forget_replaced();
   void note_readers(const Stream &stream, const Account::Group &group, bool is_gone = false);
@@ -99,15 +102,23 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Outcome<void> keep(Request &, const KeptArgs &) override;
   HelloResult myself() const;
   void join_first();
-  void report_all();
-  void tell_others(const Stream &stream, bool drops_incomplete, bool is_gone);
-  void report(const StreamPtr &stream, StepReport report);
+  Status join(nnti::PeerId first);
+  Status report_all(nnti::PeerId first);
+  void tell_others(const Stream &stream, bool is_gone = false);
+  void tell(nnti::PeerId peer, const KeptArgs &args);
+  KeptArgs kept_of(const Stream &stream) const;
+  void report(const StreamPtr &stream, std::uint64_t step);
+  StepReport report_of(Stream &stream, std::uint64_t step) const;
+  Status report_to(nnti::PeerId first, const StreamPtr &stream, std::uint64_t step);
+  void drop_unneeded(Stream &stream, const Needed &needed);
 
   // --- writers (writers.cpp) ----------------------------------------------------------------------------------------
   nssi::Outcome<WriterResult> open_writer(Request &, const WriterArgs &) override;
   nssi::Outcome<RoomResult> await_room(Request &, const RoomArgs &) override;
   nssi::Outcome<void> close_writer(Request &, const CloseArgs &) override;
   Result<StreamPtr> stream_to_write(const WriterArgs &args);
+  Result<StreamPtr> known_stream(const WriterArgs &args);
+  std::uint64_t lose_steps(Stream &stream, const WriterArgs &args);
   StreamPtr make_stream(const std::string &name, Lasting lasting);
   void replace(const StreamPtr &former, const StreamPtr &with);
   bool may_begin(const Stream &stream, const Seat &seat, std::uint64_t bytes) const;
@@ -120,8 +131,11 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   Result<std::shared_ptr<Chunk>> bring(Request &, const WriteArgs &, Stream &stream, Seat &seat, bool &keeps);
   Status check_write(const Request &, const WriteArgs &, const Seat &seat) const;
   Status take_definitions(Seat &seat, const WriteArgs &args) const;
-  Result<std::shared_ptr<Chunk>> log_step(const StreamPtr &stream, Key writer);
-  Result<WriteResult> end_step(const StreamPtr &stream, const WriteArgs &args);
+  Result<std::shared_ptr<Chunk>> log_step(Request &, const StreamPtr &stream, Key writer);
+  Result<LoggedWrite> describe_step(const Stream &stream, const Seat &seat) const;
+  Status await_log(Request &, const std::function<Status()> &work);
+  Error log_is_full() const;
+  Result<WriteResult> end_step(Request &, const StreamPtr &stream, const WriteArgs &args);
 
   // --- readers (readers.cpp, get.cpp) -------------------------------------------------------------------------------
   nssi::Outcome<ReaderResult> open_reader(Request &, const ReaderArgs &) override;
@@ -184,7 +198,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
   std::set<std::uint64_t> local_;                  ///< peers on this node
-  bool is_ready_ = false;                          ///< what was in the log is known
+  bool is_ready_ = false;                          ///< what was in the log is known, also to the first server
+  bool is_joining_ = false, is_reading_ = false, is_log_read_ = false;
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
   std::deque<FileChange> file_changes_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace streams {
 
@@ -44,6 +45,14 @@ Seat &Shelf::make_seat(Key writer, std::uint32_t rank, std::uint32_t size, Lasti
   return seat;
 }
 
+bool Shelf::begin_group(std::uint64_t group, std::uint64_t begin) {
+  if (group < group_) return false;
+  if (std::exchange(group_, group) != group) seats.clear();
+  for (auto at = steps_.lower_bound(begin); at != steps_.end();)
+    at = at->second.group == group ? std::next(at) : steps_.erase(at);
+  return true;
+}
+
 KeptStep *Shelf::find(std::uint64_t step) {
   const auto found = steps_.find(step);
   return found == steps_.end() ? nullptr : &found->second;
@@ -73,10 +82,28 @@ Status Shelf::check_part(const Seat &seat, const Part &part, const KeptStep *ste
   return {};
 }
 
+/// What another rank is about to put in the same step.
+Status Shelf::check_against(const Seat &seat, const Part &part, const Seat &other) const {
+  for (const auto &[number, theirs] : other.parts)
+    for (const auto &block : part.blocks)
+      for (const auto &their : theirs.blocks) {
+        const auto &variable = seat.variables[block.variable], &same = other.variables[their.variable];
+        if (variable.name != same.name) continue;
+        if (!agree(variable, same)) return differs(variable, seat.rank);
+        if (overlap(block.box, their.box)) return overlaps(variable, block.box, seat.rank, other.rank);
+      }
+  return {};
+}
+
 Status Shelf::check_step(const Seat &seat) {
   const auto *before = find(seat.ended);
-  for (const auto &[number, part] : seat.parts)
+  for (const auto &[number, part] : seat.parts) {
     if (auto status = check_part(seat, part, before); !status.ok()) return status;
+    for (const auto &[key, other] : seats) {
+      if (!other.is_being_logged || key == seat.key || other.ended != seat.ended) continue;
+      if (auto status = check_against(seat, part, other); !status.ok()) return status;
+    }
+  }
   return {};
 }
 
@@ -86,6 +113,7 @@ Status Shelf::end_step(Seat &seat) {
     return status;
   }
   auto &step = steps_[seat.ended];
+  step.group = group_;
   step.writers = seat.size;
   seat.step_bytes = 0;
   for (auto &[number, part] : seat.parts) {
@@ -107,9 +135,11 @@ Status Shelf::end_step(Seat &seat) {
   return {};
 }
 
-void Shelf::restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
-                    std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record) {
+KeptStep &Shelf::restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
+                         std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record) {
   auto &kept_step = steps_[step];
+  if (kept_step.group != group_) kept_step = {};
+  kept_step.group = group_;
   kept_step.writers = seat.size;
   kept_step.records.push_back(std::move(record));
   for (auto &[variable, block] : blocks) {
@@ -121,6 +151,7 @@ void Shelf::restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<
   }
   std::ranges::move(attributes, std::back_inserter(kept_step.attributes));
   kept_step.ended.insert(seat.key);
+  return kept_step;
 }
 
 bool Shelf::is_due(std::uint64_t step) const {
@@ -135,6 +166,7 @@ StepReport Shelf::report(std::uint64_t number, std::uint32_t server) {
   report.stream = stream_;
   report.server = server;
   report.step = number;
+  report.group = step.group;
   report.writers = step.writers;
   report.ended = static_cast<std::uint32_t>(step.ended.size());
   report.bytes = step.bytes;
@@ -159,11 +191,6 @@ void Shelf::drop_before(std::uint64_t needed, const std::vector<std::uint64_t> &
     std::erase_if(at->second.variables, [](const auto &each) { return !each.second.variable.is_constant; });
     ++at;
   }
-}
-
-void Shelf::drop_writers(std::uint64_t complete) {
-  steps_.erase(steps_.lower_bound(complete), steps_.end());
-  seats.clear();
 }
 
 std::uint64_t Shelf::memory_bytes() const {

@@ -32,6 +32,7 @@ struct KeptVariable {
 };
 
 struct KeptStep {
+  std::uint64_t group = 0;  ///< of writers
   std::map<std::string, KeptVariable, std::less<>> variables;
   std::vector<AttributeArgs> attributes;
   std::uint64_t bytes = 0;
@@ -60,6 +61,7 @@ struct Seat {
   std::map<std::uint32_t, Part> parts;
   std::uint64_t step_bytes = 0;  ///< that the last step took
   std::uint64_t reserved = 0;    ///< of memory, for the step that was begun
+  bool is_being_logged = false;  ///< its parts: nobody may put there what overlaps them
   std::shared_ptr<std::vector<std::uint64_t>> released = std::make_shared<std::vector<std::uint64_t>>();
 
   void start_anew(std::uint32_t with) {
@@ -77,15 +79,20 @@ class Shelf {
   Seat *find_seat(Key writer);
   /// The writer's, made if it has none.
   Seat &make_seat(Key writer, std::uint32_t rank, std::uint32_t size, Lasting lasting);
+  /// Those write now, from step `begin` on: what others have left from there on, and their seats, are gone. False:
+  /// others write already, who came later.
+  bool begin_group(std::uint64_t group, std::uint64_t begin);
+  std::uint64_t group() const { return group_; }
 
   /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says
   /// what to correct: nothing has changed, but for the parts, which are gone.
   Status end_step(Seat &seat);
   /// Whether it would be.
   Status check_step(const Seat &seat);
-  /// A step of which a rank has put a variable already, found in the log.
-  void restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
-               std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record);
+  /// What a rank has put in a step, found in the log; of writers of another group, in place of what those before had
+  /// put.
+  KeptStep &restore(std::uint64_t step, const Seat &seat, std::vector<std::pair<VariableArgs, Block>> blocks,
+                    std::vector<AttributeArgs> attributes, std::shared_ptr<Chunk> record);
   const std::map<std::uint64_t, KeptStep> &steps() const { return steps_; }
   KeptStep *find(std::uint64_t step);
   const KeptVariable *find(std::uint64_t step, std::string_view variable) const;
@@ -96,13 +103,13 @@ class Shelf {
 
   /// Steps before `needed` go; of those in `kept`, constants stay.
   void drop_before(std::uint64_t needed, const std::vector<std::uint64_t> &kept);
-  /// Steps from `complete` on go, and all seats.
-  void drop_writers(std::uint64_t complete);
   std::uint64_t memory_bytes() const;
 
  private:
   Status check_part(const Seat &seat, const Part &part, const KeptStep *step) const;
+  Status check_against(const Seat &seat, const Part &part, const Seat &other) const;
   const Key stream_;
+  std::uint64_t group_ = 0;  ///< of those who write now
   std::map<std::uint64_t, KeptStep> steps_;
 };
 

@@ -10,7 +10,7 @@
 namespace streams {
 
 nssi::Outcome<void> Server::space_put(Request &request, const SpacePutArgs &args) {
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   const auto refused = [&]() -> Status { return space_.has_put(args) ? Status() : space_.check_put(args); };
   if (space_.has_put(args)) return Status();
   if (auto status = refused(); !status.ok()) return status;
@@ -40,7 +40,7 @@ nssi::Outcome<void> Server::space_put(Request &request, const SpacePutArgs &args
 }
 
 nssi::Outcome<GetResult> Server::space_get(Request &request, const SpaceGetArgs &args) {
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   for (;;) {
     if (auto status = space_.check_get(args); !status.ok()) return status.error();
     const auto covered = space_.covered(args), wanted = elements_of(args.box);

@@ -97,9 +97,14 @@ void Store::begin_spilling() {
   });
 }
 
-/// The log ends for good when its disk is full: so it is asked before.
+std::string Store::log_trouble() const {
+  if (log_ == nullptr) return {};
+  const auto status = log_->status().ok() ? log_->room() : log_->status();
+  return status.ok() ? std::string() : status.error().message;
+}
+
 bool Store::log_has_room(std::uint64_t size_bytes) const {
-  if (log_ == nullptr || !log_->status().ok()) return false;
+  if (log_ == nullptr || !log_trouble().empty()) return false;
   return log_->held_bytes() + size_bytes + 2 * log_->segment_bytes() <= log_limit_;
 }
 
@@ -110,8 +115,12 @@ void Store::spill() {
     auto *chunk = oldest();
     if (chunk == nullptr || !log_has_room(chunk->size_bytes())) return;
     const auto share = chunk->shared_from_this();  // it may go meanwhile
-    if (auto status = write_to_log(*chunk); !status.ok())
-      return nessie::log::warning("what does not fit into memory cannot go to the log: {}", status.error().message);
+    if (auto status = write_to_log(*chunk); !status.ok()) {
+      if (std::exchange(warned_, status.error().message) != warned_)
+        nessie::log::warning("what does not fit into memory cannot go to the log: {}", warned_);
+      return;
+    }
+    warned_.clear();
     if (chunk->held_.release_pages) chunk->held_.release_pages();
     chunk->free_memory();
     notify();
@@ -125,12 +134,17 @@ Chunk *Store::oldest() {
 
 Status Store::write_to_log(Chunk &chunk) {
   if (!chunk.logged_.empty() || chunk.size_bytes_ == 0) return {};
-  if (!log_has_room(chunk.size_bytes_))
-    return Error{
-        Code::kIo,
-        fmt::format("the log has no room for {} bytes: raise streams.log_bytes, or have readers end their steps",
-                    chunk.size_bytes_),
-        nessie::Scope::kOperation, ENOSPC};
+  if (log_ != nullptr && !log_->status().ok()) return log_->status();
+  if (!log_has_room(chunk.size_bytes_)) {
+    const auto trouble = log_trouble();
+    return Error{Code::kIo,
+                 trouble.empty()
+                     ? fmt::format("the log has no room for {} bytes: raise streams.log_bytes, or have readers end "
+                                   "their steps",
+                                   chunk.size_bytes_)
+                     : trouble,
+                 nessie::Scope::kOperation, ENOSPC};
+  }
   const auto held = chunk.held_;
   chunk.is_moving_ = true;
   auto pieces = write_pieces(*log_, held.bytes);

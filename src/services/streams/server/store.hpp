@@ -9,12 +9,14 @@
 #include <service/wait_queue.hpp>
 #include <services/streams/server/pieces.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace streams {
@@ -26,6 +28,9 @@ using nessie::Error;
 using nessie::Status;
 
 class Store;
+
+/// There is no room in the log now.
+inline bool is_full(const Status &status) { return status.code() == Code::kIo && status.error().cause == ENOSPC; }
 
 /// The data of one write. Given back when nobody has it any more.
 class Chunk : public std::enable_shared_from_this<Chunk> {
@@ -94,8 +99,11 @@ class Store {
   /// Bytes [first, first + size_bytes) of the chunk, read from the log if they are there only. kIo, kBadMessage: they
   /// cannot be, and what is damaged.
   Result<HeldBytes> bytes_of(const Chunk &chunk, std::uint64_t first, std::uint64_t size_bytes);
-  /// Has the chunk in the log, too. Its data are written, not synced.
+  /// Has the chunk in the log, too. Its data are written, not synced. kIo, with ENOSPC as the cause: there is no room
+  /// for it now; nothing has changed.
   Status write_to_log(Chunk &chunk);
+  /// Why the log takes nothing now, for people: its disk is full, or has an error. Empty: it does, or there is none.
+  std::string log_trouble() const;
 
  private:
   friend class Chunk;
@@ -115,6 +123,7 @@ class Store {
   std::uint64_t used_ = 0, high_ = 0, wanted_ = 0, logged_bytes_ = 0;
   QueueTimes times_;
   bool is_spilling_ = false;
+  std::string warned_;  ///< of the log
 };
 
 }  // namespace streams

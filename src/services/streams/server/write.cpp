@@ -18,6 +18,14 @@ std::uint64_t bytes_brought(const Request &request, const WriteArgs &args) {
   return args.data.empty() ? request.data_bytes() : args.data.size();
 }
 
+/// So long it is waited for something, that the answer comes by the caller's deadline.
+Deadline before(Deadline deadline) {
+  constexpr nessie::Clock::duration kForTheAnswer = std::chrono::milliseconds(500);
+  if (deadline.is_never()) return deadline;
+  const auto left = std::max(deadline.when() - nessie::Clock::now(), nessie::Clock::duration(0));
+  return Deadline::in(left - std::min(left / 4, kForTheAnswer));
+}
+
 /// A buffer of a writer that is kept where the writer has it. It may be used again when nobody reads it any more, also
 /// none of those to whom it is being pushed.
 struct KeptBuffer {
@@ -128,7 +136,8 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
       return refused("the step was given up meanwhile");
     if (*chunk && seat->lasting == Lasting::kInLog && (*chunk)->size_bytes() > MOST_INLINE) {
-      if (auto status = store_->write_to_log(**chunk); !status.ok()) return status.error();
+      const auto logged = await_log(request, [&] { return store_->write_to_log(**chunk); });
+      if (!logged.ok()) return logged.error();
       seat = stream->shelf.find_seat(args.writer);
       if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
         return refused("the step was given up meanwhile");
@@ -141,17 +150,38 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
   while (seat != nullptr && seat->ended == args.step && seat->attempt == args.attempt &&
          seat->parts.size() <= args.part) {
     if (auto status = request.check(); !status.ok()) return status.error();
-    if (auto status = stream->changed.wait(request.deadline()); !status.ok()) return status.error();
+    if (auto status = stream->changed.wait(before(request.deadline())); !status.ok())
+      return store_->log_trouble().empty() ? status.error() : log_is_full();
     seat = stream->shelf.find_seat(args.writer);
   }
-  auto result = end_step(stream, args);
+  auto result = end_step(request, stream, args);
   if (!result.ok()) return result.error();
   result->keeps_buffer = keeps;
   return *result;
 }
 
+Error Server::log_is_full() const {
+  const auto trouble = store_->log_trouble();
+  return {Code::kBusy, fmt::format("the server cannot put a step into its log, and nothing of it is ended: {}",
+                                   trouble.empty() ? "the log is full: raise streams.log_bytes, or have readers end "
+                                                     "their steps"
+                                                   : trouble)};
+}
+
+/// `work`, again and again while the log has no room.
+Status Server::await_log(Request &request, const std::function<Status()> &work) {
+  const auto deadline = before(request.deadline());
+  for (;;) {
+    auto status = work();
+    if (status.ok() || !is_full(status)) return status;
+    if (auto asked = request.check(); !asked.ok()) return asked;
+    if (deadline.passed() || is_ending_) return log_is_full();
+    runtime_.sleep_until(Deadline::in(std::chrono::milliseconds(100)).earlier(deadline));
+  }
+}
+
 /// All of the step is here.
-Result<WriteResult> Server::end_step(const StreamPtr &stream, const WriteArgs &args) {
+Result<WriteResult> Server::end_step(Request &request, const StreamPtr &stream, const WriteArgs &args) {
   const auto writer = args.writer;
   auto *seat = stream->shelf.find_seat(writer);
   if (seat == nullptr || seat->ended < args.step || (seat->ended == args.step && seat->attempt != args.attempt))
@@ -159,7 +189,7 @@ Result<WriteResult> Server::end_step(const StreamPtr &stream, const WriteArgs &a
   if (seat->ended == args.step) {
     std::shared_ptr<Chunk> record;
     if (seat->lasting == Lasting::kInLog) {
-      auto logged = log_step(stream, writer);
+      auto logged = log_step(request, stream, writer);
       if (!logged.ok()) return logged.error();
       record = *std::move(logged);
       seat = stream->shelf.find_seat(writer);
@@ -169,7 +199,7 @@ Result<WriteResult> Server::end_step(const StreamPtr &stream, const WriteArgs &a
     if (record) stream->shelf.find(args.step)->records.push_back(std::move(record));
     seat->reserved = 0;
     store_->notify();
-    if (stream->shelf.is_due(args.step)) report(stream, stream->shelf.report(args.step, options_.index));
+    if (stream->shelf.is_due(args.step)) report(stream, args.step);
   }
   WriteResult result;
   if (!stream->fault.empty()) return refused(stream->fault);
@@ -180,7 +210,7 @@ Result<WriteResult> Server::end_step(const StreamPtr &stream, const WriteArgs &a
 }
 
 /// What a rank has put in its step, in the log and synced.
-Result<std::shared_ptr<Chunk>> Server::log_step(const StreamPtr &stream, Key writer) {
+Result<std::shared_ptr<Chunk>> Server::log_step(Request &request, const StreamPtr &stream, Key writer) {
   auto &seat = *stream->shelf.find_seat(writer);
   if (!journal_)
     return Error{Code::kUnsupported, "this server has no log, which a stream that is logged needs: set streams.log"};
@@ -188,9 +218,28 @@ Result<std::shared_ptr<Chunk>> Server::log_step(const StreamPtr &stream, Key wri
     seat.parts.clear();
     return status.error();
   }
+  auto logged = describe_step(*stream, seat);
+  if (!logged.ok()) return logged.error();
+  seat.is_being_logged = true;
+  std::shared_ptr<Chunk> record;
+  auto status = await_log(request, [&]() -> Status {
+    if (!record) {
+      const auto at = journal_->note(*logged);
+      if (!at.ok()) return at.error();
+      record = store_->find_logged(0, {{*at, 0}});
+    }
+    return journal_->sync(record->logged().back().at.end);
+  });
+  if (auto *still = stream->shelf.find_seat(writer)) still->is_being_logged = false;
+  if (!status.ok()) return status.error();
+  return record;
+}
+
+Result<LoggedWrite> Server::describe_step(const Stream &stream, const Seat &seat) const {
   LoggedWrite logged;
-  logged.stream = stream->shelf.stream();
-  logged.writer = writer;
+  logged.stream = stream.shelf.stream();
+  logged.group = stream.shelf.group();
+  logged.writer = seat.key;
   logged.rank = seat.rank;
   logged.writers = seat.size;
   logged.step = seat.ended;
@@ -213,11 +262,7 @@ Result<std::shared_ptr<Chunk>> Server::log_step(const StreamPtr &stream, Key wri
     }
     std::ranges::copy(part.attributes, std::back_inserter(logged.attributes));
   }
-  const auto at = journal_->note(logged);
-  if (!at.ok()) return at.error();
-  auto record = store_->find_logged(0, {{*at, 0}});
-  if (auto status = journal_->sync(*at); !status.ok()) return status.error();
-  return record;
+  return logged;
 }
 
 }  // namespace streams

@@ -16,13 +16,15 @@ Error unknown_stream() {
   return {Code::kNotFound, "the server does not know this stream, or this writer of it: it was started anew"};
 }
 
+constexpr std::uint64_t kMostAhead = 65536;  ///< steps that a writer has ended, and others have not
+
 Error without_log() {
   return {Code::kUnsupported, "the servers have no log, which a stream that is logged needs: set streams.log"};
 }
 
 Status check_writer(const WriterArgs &args) {
   if (auto status = check_name("stream", args.stream); !status.ok()) return status;
-  if (args.size == 0 || args.size > (1 << 24) || args.rank >= args.size || args.writer == 0)
+  if (args.size == 0 || args.size > kMostRanks || args.rank >= args.size || args.writer == 0)
     return Error{Code::kInvalidArgument, fmt::format("rank {} is not among {} writers", args.rank, args.size)};
   return {};
 }
@@ -73,24 +75,48 @@ Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
                                args.stream)};
     if (args.append) {
       account.begin_group(args.size, args.await_readers);
-      former->shelf.drop_writers(account.complete());
+      former->shelf.begin_group(account.group(), account.begin());
       former->fault.clear();
-      tell_others(*former, true, false);
+      tell_others(*former);
       return former;
     }
   }
   auto made = make_stream(args.stream, args.lasting);
   made->account->begin_group(args.size, args.await_readers);
+  made->shelf.begin_group(made->account->group(), 0);
   if (former) replace(former, made);
   return made;
+}
+
+/// Of which the first server has told the writer.
+Result<Server::StreamPtr> Server::known_stream(const WriterArgs &args) {
+  if (is_first()) return Error{Code::kInvalidArgument, "the first server makes streams, and is not told of them"};
+  auto stream = find(args.known);
+  const bool has_seat = stream && stream->shelf.find_seat(args.writer) != nullptr;
+  if (args.resumes && !has_seat && (args.lasting == Lasting::kInMemory || !journal_))
+    return Error{Code::kNotFound, "the server was started anew, and what it had in memory is lost"};
+  if (!stream) stream = streams_.emplace(args.known, std::make_shared<Stream>(runtime_, args.known)).first->second;
+  if (args.group > stream->shelf.group()) stream->fault.clear();
+  if (stream->shelf.begin_group(args.group, args.begin)) return stream;
+  return Error{Code::kNotFound, fmt::format("others write stream '{}' now", args.stream)};
+}
+
+/// Of a writer whose server was started anew. The first step of which some is gone.
+std::uint64_t Server::lose_steps(Stream &stream, const WriterArgs &args) {
+  const auto first = stream.account->first_lost(args.server);
+  stream.account->lose_steps(args.writer, args.ended);
+  stream.changed.notify_all();
+  settle(stream);
+  return first;
 }
 
 nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterArgs &args) {
   if (auto status = check_writer(args); !status.ok()) return status.error();
   StreamPtr stream;
   if (args.known != 0) {
-    stream = find(args.known);
-    if (!stream) stream = streams_.emplace(args.known, std::make_shared<Stream>(runtime_, args.known)).first->second;
+    auto known = known_stream(args);
+    if (!known.ok()) return known.error();
+    stream = *known;
   } else {
     if (!is_first()) return Error{Code::kInvalidArgument, "only the first server makes streams"};
     if (args.lasting == Lasting::kInLog && !journal_) return without_log();
@@ -102,10 +128,16 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
         args.resumes ? account.reseat_writer(args, request.caller()) : account.seat_writer(args, request.caller());
     if (!seated.ok()) return seated.error();
     note_place(request.caller());
-    if (auto status = note(*stream, true); !status.ok()) return status.error();
+    if (auto status = note_synced(request, *stream); !status.ok()) return status.error();
   }
   WriterResult result;
+  if (args.has_lost && stream->account) {
+    if (args.ended > stream->account->complete() + kMostAhead)
+      return Error{Code::kInvalidArgument, "a writer has not ended so many steps that are not complete"};
+    result.lost = lose_steps(*stream, args);
+  }
   result.stream = stream->shelf.stream();
+  result.group = stream->shelf.group();
   result.next = args.known != 0 || args.resumes ? args.ended : stream->account->complete();
   if (args.append && stream->account) {
     const auto report = stream->account->report();
@@ -118,7 +150,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
   return result;
 }
 
-nssi::Outcome<void> Server::close_writer(Request &, const CloseArgs &args) {
+nssi::Outcome<void> Server::close_writer(Request &request, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream) return unknown_stream();
   stream->shelf.seats.erase(args.member);
@@ -127,7 +159,7 @@ nssi::Outcome<void> Server::close_writer(Request &, const CloseArgs &args) {
       stream->account->abandon_writer(args.member);
     else
       stream->account->close_writer(args.member, args.steps);
-    if (auto status = note(*stream, true); !status.ok()) return status;
+    if (auto status = note_synced(request, *stream); !status.ok()) return status;
     stream->changed.notify_all();
     settle(*stream);
   }
@@ -161,15 +193,17 @@ std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::excha
 
 Error Server::no_room(const Stream &stream) const {
   const auto holder = stream.account ? stream.account->holder() : stream.holder;
+  const auto trouble = store_->log_trouble();
+  const auto log = !trouble.empty() ? fmt::format(", and can put no more into its log ({})", trouble)
+                                    : std::string(options_.log_path.empty() ? "" : ", and its log is full");
   return {Code::kBusy, fmt::format("the server holds {} MiB of {} MiB of steps{}, and has no room for another one: {}",
-                                   store_->used_bytes() >> 20, store_->limit_bytes() >> 20,
-                                   options_.log_path.empty() ? "" : ", and its log is full",
+                                   store_->used_bytes() >> 20, store_->limit_bytes() >> 20, log,
                                    holder.empty() ? "raise streams.memory, or write smaller steps" : holder)};
 }
 
 nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &args) {
   const auto stream = find(args.stream);
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   if (!stream) return unknown_stream();
   RoomResult result;
   if (stream->account)
