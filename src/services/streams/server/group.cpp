@@ -51,11 +51,11 @@ nssi::Outcome<HelloResult> Server::join(Request &request, const JoinArgs &args) 
     return Error{Code::kInvalidArgument,
                  fmt::format("server {} of {} cannot join {} servers: start all with the same number", args.index,
                              args.servers, options_.servers)};
-  joined_[args.index] = args;
+  const auto before = std::exchange(joined_[args.index], args).incarnation;
   servers_[args.index] = request.caller();
   auto result = myself();
   for (const auto &stream : std::vector(in_order_)) {
-    stream->account->lose_server(args.index, args.incarnation);
+    if (before != 0 && before != args.incarnation) stream->account->lose_server(args.index, args.incarnation);
     result.streams.push_back(stream->shelf.stream());
     stream->noted = stream->told = {};  // with the constants that this server has
     tell(request.caller(), kept_of(*stream));
