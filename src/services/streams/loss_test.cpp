@@ -159,7 +159,7 @@ TEST_F(SecondServer, StartedAnewAfterAWriterHasClosed_WhatItHadEndedIsLostAndThe
   restart();
   ASSERT_TRUE(write_step(0).ok());
   ASSERT_TRUE(writers_[0].close(soon()).ok());
-  expect_loss("step 1");
+  expect_loss("1 that it had in memory");
   EXPECT_EQ(reader_->begin_step(soon()).value(), StepState::kEnd);
 }
 
