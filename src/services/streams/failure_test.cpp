@@ -130,6 +130,34 @@ TEST_F(Streams, Open_WhatIsThereAlready_Exists) {
   EXPECT_EQ(try_read("s", {.rank = 1, .size = 3}).code(), Code::kInvalidArgument);
 }
 
+TEST_F(Streams, EndStep_ThatTimedOut_IsCalledOnceMoreAndNothingIsPutBetween) {
+  auto writer = open_writer("s");
+  ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+  ASSERT_TRUE(writer.define({"x", Type::kDouble, {400'000}, {}, false}).ok());
+  const auto values = values_of(0, {{0}, {300'000}});
+  ASSERT_TRUE(writer.put("x", {{0}, {300'000}}, values.data()).ok());
+  if (const auto ended = writer.end_step(Deadline::now()); !ended.ok()) {
+    ASSERT_EQ(ended.code(), Code::kTimedOut);
+    EXPECT_EQ(writer.put("x", {{300'000}, {1}}, values.data()).code(), Code::kInvalidArgument);
+    const auto again = writer.end_step(soon());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+  }
+  auto reader = open_reader("s");
+  for (int i = 0; i < 3; ++i) {  // buffers go round, and none of them before it is free
+    ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+    const auto next = values_of(writer.step(), {{0}, {300'000}});
+    ASSERT_TRUE(writer.put("x", {{0}, {300'000}}, next.data()).ok());
+    ASSERT_TRUE(writer.end_step(soon()).ok());
+  }
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    ASSERT_EQ(reader.begin_step(soon()).value(), StepState::kOk);
+    std::vector<double> got(300'000);
+    ASSERT_TRUE(reader.get("x", {{0}, {300'000}}, got.data(), got.size() * sizeof(double), soon()).ok());
+    EXPECT_EQ(got, values_of(step, {{0}, {300'000}})) << step;
+    ASSERT_TRUE(reader.end_step().ok());
+  }
+}
+
 TEST_F(Streams, Get_WhatIsNotThere_IsTold) {
   auto writer = open_writer("s");
   double filler = -1;

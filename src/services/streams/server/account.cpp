@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace streams {
@@ -208,7 +209,8 @@ std::uint64_t Account::needed() const {
   return least;
 }
 
-Needed Account::settle(std::uint64_t keep_bytes) {
+Needed Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
+  if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
   auto from = needed();
   // For late readers, and the newest always, as views have nothing else.
   std::uint64_t bytes = 0;
@@ -265,6 +267,7 @@ LoggedStream Account::to_log(std::uint64_t made) const {
 
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
   complete_ = floor_ = logged.complete;  // take() says which steps there are
+  readers_expected_until_ = gone_at;
   writers_.clear();
   for (const auto &writer : logged.writers) {
     writers_.emplace_back();

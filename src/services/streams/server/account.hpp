@@ -109,7 +109,7 @@ class Account {
   /// Of those that servers have, but for steps of which only constants are left.
   std::uint64_t oldest() const { return std::min(floor_, complete_); }
   /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
-  Needed settle(std::uint64_t keep_bytes);
+  Needed settle(std::uint64_t keep_bytes, Clock::time_point now);
   /// Steps that a server had, which was started anew without them.
   void lose_server(std::uint32_t server);
 
@@ -134,8 +134,10 @@ class Account {
 
   // --- what outlives the server -------------------------------------------------------------------------------------
   LoggedStream to_log(std::uint64_t made) const;
-  /// Its writers are held for dead when they are not back by `gone_at`.
+  /// Its writers are held for dead when they are not back by `gone_at`; all steps stay until then, as nobody knows
+  /// which readers there were.
   void restore(const LoggedStream &logged, Clock::time_point gone_at);
+  bool expects_readers(Clock::time_point now) const { return now < readers_expected_until_; }
   void restore(const LoggedReaders &logged, Clock::time_point now);
 
  private:
@@ -155,6 +157,7 @@ class Account {
   std::string why_interrupted_;
   std::map<std::uint64_t, StepState> steps_;
   std::uint64_t complete_ = 0, floor_ = 0;
+  Clock::time_point readers_expected_until_{};
   std::map<std::string, std::set<std::uint64_t>, std::less<>> constants_;  ///< the steps in which they were put
   std::vector<AttributeArgs> attributes_;
   std::uint64_t attributes_changed_ = 0;

@@ -140,9 +140,9 @@ void Server::settle(Stream &stream, bool is_short) {
   for (const auto &group : stream.account->groups())
     if (!group.subscription.empty() && group.holds()) {
       const auto ended = group.ended();
-      if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) note_readers(stream, group);
+      if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) (void)note_readers(stream, group);
     }
-  auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes);
+  auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes, nessie::Clock::now());
   if (needed == stream.told) return;
   stream.told = needed;
   (void)note(stream);  // before anything is released that tells how many steps there were

@@ -42,7 +42,7 @@ class Journal {
   Status sync(const LogRange &range) { return log_->await_synced(range.end); }
   /// In the place of what was noted before of it.
   Result<LogRange> note(const LoggedStream &stream);
-  Status note(const LoggedReaders &readers);
+  Result<LogRange> note(const LoggedReaders &readers);
   void forget(Key stream);
   Status flush() { return log_->flush(); }
 

@@ -61,6 +61,7 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
   }
   if (auto status = stream->account->seat_reader(args, request.caller(), nessie::Clock::now()); !status.ok())
     return status.error();
+  if (auto status = note_subscription(*stream, args.reader); !status.ok()) return status.error();
   note_place(request.caller());
   begin_looking_after();
   stream->changed.notify_all();
@@ -114,8 +115,10 @@ void Server::add_small_blocks(const Stream &stream, NextResult &result) {
 nssi::Outcome<void> Server::close_reader(Request &, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream || !stream->account) return unknown_reader();
-  if (const auto *group = stream->account->find_group(args.member); group != nullptr && args.unsubscribes)
-    note_readers(*stream, *group, true);
+  if (const auto *group = stream->account->find_group(args.member); group != nullptr && args.unsubscribes) {
+    (void)note_readers(*stream, *group, true);
+    stream->noted_readers.erase(group->subscription);
+  }
   stream->account->close_reader(args.member, args.steps, args.unsubscribes);
   settle(*stream);
   forget_replaced();
@@ -179,7 +182,7 @@ void Server::look_after() {
       account.let_go_of_silent(now - options_.reader_timeout);
       settle(*stream);
       stream->changed.notify_all();
-      is_needed = is_needed || account.has_groups() || account.is_open();
+      is_needed = is_needed || account.has_groups() || account.is_open() || account.expects_readers(now);
     }
     forget_replaced();
     store_->notify();

@@ -120,10 +120,20 @@ Status Server::note(const Stream &stream, bool is_synced) {
   return is_synced ? journal_->sync(*at) : Status();
 }
 
-void Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone) {
-  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return;
-  (void)journal_->note(LoggedReaders{stream.shelf.stream(), group.subscription,
-                                     static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone});
+Status Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone, bool is_synced) {
+  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return {};
+  const auto at = journal_->note(LoggedReaders{stream.shelf.stream(), group.subscription,
+                                               static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone});
+  if (!at.ok()) return at.error();
+  return is_synced ? journal_->sync(*at) : Status();
+}
+
+/// A subscription that is new holds from now on, also when this server is killed.
+Status Server::note_subscription(Stream &stream, Key reader) {
+  const auto *group = stream.account->find_group(reader);
+  if (group->subscription.empty() || !stream.noted_readers.emplace(group->subscription, group->ended()).second)
+    return {};
+  return note_readers(stream, *group, false, true);
 }
 
 }  // namespace streams

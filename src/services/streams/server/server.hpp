@@ -89,7 +89,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   Status note(const Stream &stream, bool is_synced = false);
   void forget(const StreamPtr &stream);
   void forget_replaced();
-  void note_readers(const Stream &stream, const Account::Group &group, bool is_gone = false);
+  Status note_readers(const Stream &stream, const Account::Group &group, bool is_gone = false, bool is_synced = false);
+  Status note_subscription(Stream &stream, Key reader);
   bool is_first() const { return options_.index == 0; }
 
   // --- servers (group.cpp) ------------------------------------------------------------------------------------------

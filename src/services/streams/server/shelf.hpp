@@ -49,6 +49,12 @@ struct Part {
   bool keeps_buffer = false;
 };
 
+/// A writer's buffers that are kept where the writer has them, by their numbers.
+struct WritersBuffers {
+  std::set<std::uint64_t> kept;
+  std::vector<std::uint64_t> released;  ///< not kept any more, and the writer has not been told
+};
+
 /// A writer whose data come here.
 struct Seat {
   Key key = 0;
@@ -60,7 +66,7 @@ struct Seat {
   std::map<std::uint32_t, Part> parts;
   std::uint64_t step_bytes = 0;  ///< that the last step took
   std::uint64_t reserved = 0;    ///< of memory, for the step that was begun
-  std::shared_ptr<std::vector<std::uint64_t>> released = std::make_shared<std::vector<std::uint64_t>>();
+  std::shared_ptr<WritersBuffers> buffers = std::make_shared<WritersBuffers>();
 
   void start_anew(std::uint32_t with) {
     attempt = with;

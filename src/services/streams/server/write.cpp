@@ -20,13 +20,23 @@ std::uint64_t bytes_brought(const Request &request, const WriteArgs &args) {
 
 /// A buffer of a writer that is kept where the writer has it. It may be used again when nobody reads it any more, also
 /// none of those to whom it is being pushed.
-struct KeptBuffer {
-  ~KeptBuffer() {
-    if (const auto all = released.lock()) all->push_back(number);
+class KeptBuffer {
+ public:
+  KeptBuffer(const nnti::PeerView &view, const std::shared_ptr<WritersBuffers> &all, std::uint64_t number)
+      : view_(view), all_(all), number_(number) {
+    all->kept.insert(number);
   }
-  nnti::PeerView view;
-  std::weak_ptr<std::vector<std::uint64_t>> released;
-  std::uint64_t number = 0;
+  ~KeptBuffer() {
+    const auto all = all_.lock();
+    if (all && all->kept.erase(number_) > 0) all->released.push_back(number_);
+  }
+  KeptBuffer(const KeptBuffer &) = delete;
+  const nnti::PeerView &view() const { return view_; }
+
+ private:
+  const nnti::PeerView view_;
+  const std::weak_ptr<WritersBuffers> all_;
+  const std::uint64_t number_;
 };
 
 }  // namespace
@@ -93,8 +103,8 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     keeps = true;
     const auto *still = stream.shelf.find_seat(writer);
     if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
-    const auto held = std::shared_ptr<const KeptBuffer>(new KeptBuffer{*view, still->released, args.buffer});
-    return store_->keep({held->view.bytes().first(size), held, [held] { held->view.release_pages(); }});
+    const auto held = std::make_shared<const KeptBuffer>(*view, still->buffers, args.buffer);
+    return store_->keep({held->view().bytes().first(size), held, [held] { held->view().release_pages(); }});
   }
   auto pulled = director_.pull(request, 0, size, {}, request.deadline());
   if (!pulled.ok()) return pulled.error();
@@ -111,7 +121,7 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
   if (!stream->fault.empty()) return refused(stream->fault);
   if (args.step < seat->ended) {  // it was carried out, perhaps by the server before this one
     if (auto status = take_definitions(*seat, args); !status.ok()) return status.error();
-    return WriteResult{false, false, take_released(*seat)};
+    return WriteResult{seat->buffers->kept.contains(args.buffer), false, take_released(*seat)};
   }
   if (args.step > seat->ended || args.attempt < seat->attempt)
     return refused("this step, or attempt, is not the writer's");

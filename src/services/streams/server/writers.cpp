@@ -114,6 +114,8 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
   if (args.server == options_.index && stream->shelf.find_seat(args.writer) == nullptr) {
     stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting).ended = result.next;
   }
+  if (const auto *seat = stream->shelf.find_seat(args.writer))
+    result.kept.assign(seat->buffers->kept.begin(), seat->buffers->kept.end());
   return result;
 }
 
@@ -156,7 +158,7 @@ bool Server::reserve(Stream &stream, Seat &seat, std::uint64_t bytes) {
   return true;
 }
 
-std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::exchange(*seat.released, {}); }
+std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::exchange(seat.buffers->released, {}); }
 
 Error Server::no_room(const Stream &stream) const {
   const auto holder = stream.account ? stream.account->holder() : stream.holder;
