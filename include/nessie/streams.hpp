@@ -150,8 +150,9 @@ class Writer {
   /// Memory to compute the box into, in C order, aligned to 64 bytes, until end_step(); what it holds is unspecified.
   /// Servers on this node keep it where it is. Errors as put(). Null for a box of no elements.
   Result<void *> span(std::string_view variable, const Box &box);
-  /// As put(), but without a copy: `data`, in C order, is borrowed until end_step() has returned ok, or the writer is
-  /// dropped.
+  /// As put(), but `data`, in C order, is borrowed until end_step() has returned ok, or the writer is dropped: a server
+  /// of another node pulls it from where it is; for one of this node it is copied at once, as that is cheaper than a
+  /// copy by the server.
   Status put_lent(std::string_view variable, const Box &box, const void *data);
 
   /// Ends the step: ok when the servers have all that this rank has put, which outlives what Durability says. Readers

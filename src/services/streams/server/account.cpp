@@ -210,6 +210,7 @@ std::uint64_t Account::needed() const {
 }
 
 Needed Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
+  if (std::ranges::any_of(groups_, &Group::holds)) keep_bytes = 0;
   if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
   auto from = needed();
   // For late readers, and the newest always, as views have nothing else.

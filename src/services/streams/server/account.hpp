@@ -108,7 +108,7 @@ class Account {
   std::uint64_t complete() const { return complete_; }
   /// Of those that servers have, but for steps of which only constants are left.
   std::uint64_t oldest() const { return std::min(floor_, complete_); }
-  /// Which steps servers have to keep, if late readers may have `keep_bytes`; forgets the others.
+  /// Which steps servers have to keep, if those whom nobody has asked for may have `keep_bytes`; forgets the others.
   Needed settle(std::uint64_t keep_bytes, Clock::time_point now);
   /// Steps that a server had, which was started anew without them.
   void lose_server(std::uint32_t server);
