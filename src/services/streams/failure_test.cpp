@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
 namespace streams {
 namespace {
 
@@ -304,6 +310,48 @@ TEST_F(SmallMemory, ViewsHoldNothing) {
   for (int i = 0; i < 20; ++i) write_step(writer, kMegabyte);
   expect_step(view, 19, kMegabyte);
   EXPECT_EQ(view.missed(), 19u);
+}
+
+// --- servers that do not answer ---------------------------------------------------------------------------------------
+
+/// Takes connections, and says nothing.
+class Silence {
+ public:
+  Silence() {
+    sockaddr_in address{AF_INET, 0, {htonl(INADDR_LOOPBACK)}, {}};
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr *>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr *>(&address), &size), 0);
+    at_ = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~Silence() {
+    if (connection_ >= 0) ::close(connection_);
+    ::close(socket_);
+  }
+  Silence(const Silence &) = delete;
+  std::string at() const { return at_; }
+  void await_caller() { connection_ = ::accept(socket_, nullptr, nullptr); }
+
+ private:
+  const int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int connection_ = -1;
+  std::string at_;
+};
+
+TEST(StreamsPlace, Connect_WhileAnotherThreadWaitsForTheServer_EndsAtItsOwnDeadline) {
+  Silence silence;
+  std::atomic<bool> is_first_over = false;
+  WriterOptions options;
+  options.at = silence.at();
+  std::thread first([&] {
+    EXPECT_EQ(Writer::open("s", options, Deadline::in(seconds(3))).code(), Code::kTimedOut);
+    is_first_over = true;
+  });
+  silence.await_caller();
+  EXPECT_EQ(Writer::open("s", options, Deadline::in(milliseconds(50))).code(), Code::kTimedOut);
+  EXPECT_FALSE(is_first_over);
+  first.join();
 }
 
 // --- the shared space -------------------------------------------------------------------------------------------------
