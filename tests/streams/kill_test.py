@@ -41,7 +41,6 @@ class Killed(StreamsTestCase):
                 self.assert_saw(reader, range(60))
                 self.end_servers(server)
 
-    @unittest.skipUnless(SWEEP, "a server that restarts while another one is away is not steady yet")
     def test_one_of_two_servers_of_logged_streams(self):
         servers = [self.start_server(index=index, servers=2) for index in range(2)]
         writers = [self.write(80, "--logged", "--pause", 2, "--rank", rank, "--size", 4) for rank in range(4)]

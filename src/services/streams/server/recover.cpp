@@ -69,12 +69,6 @@ Status Server::restore(Recovered found) {
     streams_made_ = std::max(streams_made_, logged->made + 1);
     stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog);
     stream->account->restore(*logged, now + options_.reader_timeout);
-    for (std::size_t rank = 0; rank < logged->writers.size(); ++rank) {
-      const auto size = static_cast<std::uint32_t>(logged->writers.size());
-      auto &seat =
-          stream->shelf.make_seat(logged->writers[rank].key, static_cast<std::uint32_t>(rank), size, Lasting::kInLog);
-      seat.ended = logged->complete;
-    }
     streams_.emplace(logged->stream, stream);
     in_order_.push_back(stream);
     by_name_[logged->name] = stream;

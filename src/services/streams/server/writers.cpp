@@ -112,7 +112,8 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
     result.variables = report.variables;
   }
   if (args.server == options_.index && stream->shelf.find_seat(args.writer) == nullptr) {
-    stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting).ended = result.next;
+    const auto ended = std::max(result.next, stream->account ? stream->account->complete() : 0);
+    stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting).ended = ended;
   }
   if (const auto *seat = stream->shelf.find_seat(args.writer))
     result.kept.assign(seat->buffers->kept.begin(), seat->buffers->kept.end());
