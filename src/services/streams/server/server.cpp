@@ -82,7 +82,8 @@ void Server::measure(const Tell &tell) const {
 void Server::quiesce() {
   await_file_readers();
   is_ending_ = true;
-  for (const auto &[key, stream] : streams_) stream->changed.notify_all();
+  for (const auto &[key, stream] : streams_)
+    for (auto *waiting : {&stream->changed, &stream->part_came, &stream->readers_came}) waiting->notify_all();
   made_.notify_all();
   put_.notify_all();
   store_->notify();
@@ -113,7 +114,8 @@ nssi::Outcome<ListResult> Server::list(Request &) {
   ListResult result;
   for (const auto &stream : in_order_) {
     result.streams.push_back(stream->account->report());
-    result.streams.back().memory_bytes = stream->shelf.memory_bytes();
+    result.streams.back().memory_bytes = stream->shelf.tally()->memory_bytes;
+    result.streams.back().log_bytes = stream->shelf.tally()->log_bytes;
     result.streams.back().is_file = stream->is_file;
   }
   return result;

@@ -64,15 +64,17 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
  private:
   /// A stream, as this server knows it.
   struct Stream {
-    Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime) {}
+    Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime), part_came(runtime), readers_came(runtime) {}
     Shelf shelf;
-    std::unique_ptr<Account> account;                    ///< at the first server
-    WaitQueue changed;                                   ///< whoever waits for a step, a writer or a reader
-    Needed told;                                         ///< to the other servers
-    std::string holder;                                  ///< who holds the oldest step, as the first server said
-    std::string fault;                                   ///< why its writers cannot go on
-    std::uint64_t made = 0;                              ///< in which order
-    std::map<std::string, std::uint64_t> noted_readers;  ///< what is in the log of named subscriptions
+    std::unique_ptr<Account> account;   ///< at the first server
+    WaitQueue changed;                  ///< readers wait for a step, or the end
+    WaitQueue part_came, readers_came;  ///< for which writers wait
+    Needed told;                        ///< to the other servers
+    std::string holder;                 ///< who holds the oldest step, as the first server said
+    std::string fault;                  ///< why its writers cannot go on
+    std::uint64_t made = 0;             ///< in which order
+    std::set<std::string> noted_readers;                 ///< named subscriptions that are in the log
+    std::set<std::uint64_t> reporting;  ///< steps of which the first server is being told
     bool is_file = false;
     Key file_writer = 0;  ///< stands for its program
     struct FileData {
@@ -102,7 +104,9 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void join_first();
   void report_all();
   void tell_others(const Stream &stream, bool drops_incomplete, bool is_gone);
-  void report(const StreamPtr &stream, StepReport report);
+  bool is_due(const Stream &stream, std::uint64_t number) const;
+  void report(const StreamPtr &stream, std::uint64_t step);
+  void report_to_first(const StreamPtr &stream, std::uint64_t step);
 
   // --- writers (writers.cpp) ----------------------------------------------------------------------------------------
   nssi::Outcome<WriterResult> open_writer(Request &, const WriterArgs &) override;
@@ -133,7 +137,17 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Outcome<FiguresResult> figures(Request &, const GetArgs &) override;
   StreamPtr stream_to_read(const ReaderArgs &args) const;
   void add_small_blocks(const Stream &stream, NextResult &result);
-  Result<std::int64_t> push(Request &, const VariableArgs &variable, const std::vector<Block> &blocks, const Box &box);
+  Result<std::int64_t> push(Request &, const VariableArgs &variable, std::vector<Block> blocks, const Box &box);
+  /// Of a block what a reader wants; its bytes, while they are needed.
+  struct Source {
+    Block block;
+    Box part;
+    HeldBytes held = {};
+  };
+  static Result<std::int64_t> push_slice(Request &, std::size_t element_bytes, const std::vector<Source *> &sources,
+                                         const Box &box, const Box &slice, std::span<std::byte> gathered);
+  Result<std::int64_t> push_slices(Request &, const VariableArgs &variable, std::vector<Source> &sources,
+                                   const Box &box);
 
   // --- files (file_streams.cpp) -------------------------------------------------------------------------------------
   struct FileChange {
@@ -167,6 +181,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void settle_all();
   void look_after();
   void begin_looking_after();
+  void take_leave();
   void note_place(nnti::PeerId peer);
 
   nssi::Runtime &runtime_;
@@ -181,10 +196,12 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::map<std::string, StreamPtr, std::less<>> by_name_;
   WaitQueue made_;  ///< a stream
   Space space_;
+  const std::shared_ptr<Tally> space_tally_ = std::make_shared<Tally>();
   WaitQueue put_;  ///< into the space
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
   std::set<std::uint64_t> local_;                  ///< peers on this node
+  Account::Gone gone_;                             ///< peers that were lost just now
   bool is_ready_ = false;                          ///< what was in the log is known
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;

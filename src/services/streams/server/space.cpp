@@ -34,7 +34,7 @@ nssi::Outcome<void> Server::space_put(Request &request, const SpacePutArgs &args
   }
   if (space_.has_put(args)) return Status();
   if (auto status = refused(); !status.ok()) return status;  // others may have put it meanwhile
-  space_.put(args, store_->keep(std::move(held)));
+  space_.put(args, store_->keep(std::move(held), space_tally_));
   put_.notify_all();
   return Status();
 }
@@ -56,8 +56,7 @@ nssi::Outcome<GetResult> Server::space_get(Request &request, const SpaceGetArgs 
   variable.type = args.type;
   if (request.data_bytes() < bytes_of(variable, args.box))
     return Error{Code::kOutOfRange, "the caller's buffer is too small for the box"};
-  const auto blocks = space_.blocks(args);
-  auto pushed = push(request, variable, blocks, args.box);
+  auto pushed = push(request, variable, space_.blocks(args), args.box);
   if (!pushed.ok()) return pushed.error();
   return GetResult{static_cast<std::uint64_t>(*pushed)};
 }

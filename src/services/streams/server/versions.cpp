@@ -47,10 +47,9 @@ Status Space::check_put(const SpacePutArgs &args) const {
   if (args.version_number < entry->gone_before) return is_gone(args.name, args.version_number);
   const auto version = entry->versions.find(args.version_number);
   if (version == entry->versions.end()) return {};
-  for (const auto &block : version->second.blocks)
-    if (overlap(block.box, args.box))
-      return Error{Code::kExists, fmt::format("of {} some elements were put already in version {}",
-                                              describe(args.name, args.box), args.version_number)};
+  if (elements_of(args.box) > 0 && version->second.blocks.find(args.box) != nullptr)
+    return Error{Code::kExists, fmt::format("of {} some elements were put already in version {}",
+                                            describe(args.name, args.box), args.version_number)};
   return {};
 }
 
@@ -60,7 +59,7 @@ void Space::put(const SpacePutArgs &args, std::shared_ptr<Chunk> chunk) {
   entry.dimensions = args.box.count.size();
   auto &version = entry.versions[args.version_number];
   version.puts.insert(args.put);
-  if (elements_of(args.box) > 0) version.blocks.push_back({args.box, std::move(chunk), 0, 0});
+  if (elements_of(args.box) > 0) version.blocks.add({args.box, std::move(chunk), 0, 0});
   while (entry.versions.size() > most_versions_) {
     entry.gone_before = entry.versions.begin()->first + 1;
     entry.versions.erase(entry.versions.begin());
@@ -83,7 +82,7 @@ std::vector<Block> Space::blocks(const SpaceGetArgs &args) const {
   const auto *entry = find(args.name);
   if (entry == nullptr) return {};
   const auto version = entry->versions.find(args.version_number);
-  return version == entry->versions.end() ? std::vector<Block>() : version->second.blocks;
+  return version == entry->versions.end() ? std::vector<Block>() : version->second.blocks.in(args.box);
 }
 
 std::int64_t Space::covered(const SpaceGetArgs &args) const {
@@ -92,8 +91,8 @@ std::int64_t Space::covered(const SpaceGetArgs &args) const {
   const auto version = entry->versions.find(args.version_number);
   if (version == entry->versions.end()) return 0;
   std::int64_t elements = 0;
-  for (const auto &block : version->second.blocks)
-    if (const auto part = intersection(block.box, args.box)) elements += elements_of(*part);
+  for (const auto &block : version->second.blocks.in(args.box))
+    elements += elements_of(*intersection(block.box, args.box));
   return elements;
 }
 

@@ -13,7 +13,7 @@
 namespace streams {
 
 struct SpaceVersion {
-  std::vector<Block> blocks;
+  Blocks blocks;
   std::set<Key> puts;  ///< that were carried out
 };
 
@@ -29,6 +29,7 @@ class Space {
   Status check_get(const SpaceGetArgs &args) const;
   /// Elements of the box that were put.
   std::int64_t covered(const SpaceGetArgs &args) const;
+  /// Those that meet it.
   std::vector<Block> blocks(const SpaceGetArgs &args) const;
   /// kNotFound: nothing was put under that name.
   Result<std::uint64_t> newest(std::string_view name) const;
