@@ -600,6 +600,7 @@ std::string Account::holder() const {
 
 StreamReport Account::report() const {
   StreamReport report;
+  report.stream = key_;
   report.name = name_;
   report.state = is_over() ? StreamState::kStreamOver
                            : (why_interrupted_.empty() ? StreamState::kStreamOpen : StreamState::kStreamInterrupted);

@@ -71,7 +71,8 @@ void Server::join_first() {
       if (joined.ok()) {
         servers_[0] = *peer;
         joined_[0].url = joined->servers.front();
-        return report_all();
+        report_all();
+        return tell_all_to(0);
       }
       nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
       if (joined.code() == Code::kInvalidArgument) return;

@@ -138,16 +138,30 @@ nssi::Outcome<void> Server::alive(Request &, const Key &key, const Key &reader) 
 // --- those that are gone ----------------------------------------------------------------------------------------------
 
 void Server::peer_lost(nnti::PeerId peer) {
-  std::erase_if(servers_, [&](const auto &each) { return each.second == peer; });
-  if (!is_first()) {
-    if (!servers_.contains(0) && !is_ending_) runtime_.spawn([this] { join_first(); });
-    return;
-  }
+  lose_server(peer);
+  if (!is_first()) return;
   // Within a node the kernel says that a process is gone; over a network it may only be out of reach.
   const auto now = nessie::Clock::now();
   const auto gone_at = local_.erase(peer.value) > 0 ? now : now + options_.reader_timeout;
   gone_[peer.value] = gone_at;
   if (gone_.size() == 1) runtime_.spawn([this] { take_leave(); });
+}
+
+/// If it was one.
+void Server::lose_server(nnti::PeerId peer) {
+  std::erase_if(holders_, [&](const auto &each) {
+    const bool is_lost = each.second.peer == peer;
+    if (is_lost) lose_holder(each.first);
+    return is_lost;
+  });
+  std::vector<std::uint32_t> lost;
+  for (const auto &[index, at] : servers_)
+    if (at == peer) lost.push_back(index);
+  for (const auto index : lost) {
+    servers_.erase(index);
+    if (is_ending_) continue;
+    runtime_.spawn([this, index] { index == 0 ? join_first() : tell_all_to(index); });
+  }
 }
 
 /// A fiber: of all who were lost since the one before, as programs of many ranks end at once.

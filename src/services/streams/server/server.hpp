@@ -15,13 +15,15 @@
 #include <services/streams/server/files.hpp>
 #include <services/streams/server/journal.hpp>
 #include <services/streams/server/shelf.hpp>
+#include <services/streams/server/space_account.hpp>
+#include <services/streams/server/space_shelf.hpp>
 #include <services/streams/server/store.hpp>
-#include <services/streams/server/versions.hpp>
 #include <streams_rpc.hpp>
 
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -171,8 +173,24 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   // --- the shared space (space.cpp) ---------------------------------------------------------------------------------
   nssi::Outcome<void> space_put(Request &, const SpacePutArgs &) override;
-  nssi::Outcome<GetResult> space_get(Request &, const SpaceGetArgs &) override;
+  nssi::Outcome<SpaceGetResult> space_get(Request &, const SpaceGetArgs &) override;
   nssi::Outcome<std::uint64_t> space_newest(Request &, const Name &) override;
+  nssi::Outcome<void> space_note(Request &, const SpaceNote &) override;
+  nssi::Outcome<void> space_keep(Request &, const SpaceKeptArgs &) override;
+  /// At the server that keeps account of its name: waits until so many elements more were put.
+  struct WaitingGet {
+    const SpaceGetArgs &args;
+    std::int64_t missing;
+    WaitQueue changed;
+  };
+  Result<std::shared_ptr<Chunk>> bring_to_space(Request &, const SpacePutArgs &);
+  Status take_note(const SpaceNote &note);
+  Result<SpaceAccount::Cover> await_cover(Request &, const SpaceGetArgs &);
+  Status await_noted(Request &, const SpaceGetArgs &);
+  Result<nnti::PeerId> connect_server(std::uint32_t index, Deadline deadline);
+  Status tell_home(std::uint32_t home, const SpaceNote &note, Deadline deadline);
+  void tell_all_to(std::uint32_t home);
+  void lose_holder(std::uint32_t server);
 
   nssi::Outcome<ListResult> list(Request &) override;
 
@@ -182,6 +200,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void look_after();
   void begin_looking_after();
   void take_leave();
+  void lose_server(nnti::PeerId peer);
   void note_place(nnti::PeerId peer);
 
   nssi::Runtime &runtime_;
@@ -195,9 +214,16 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::vector<StreamPtr> in_order_;  ///< at the first server, as they were made
   std::map<std::string, StreamPtr, std::less<>> by_name_;
   WaitQueue made_;  ///< a stream
-  Space space_;
-  const std::shared_ptr<Tally> space_tally_ = std::make_shared<Tally>();
-  WaitQueue put_;  ///< into the space
+  SpaceShelf space_;
+  SpaceAccount names_;                  ///< of which this server keeps account
+  std::list<WaitingGet *> space_gets_;  ///< of these names
+  struct Holder {
+    nnti::PeerId peer;
+    std::uint64_t incarnation = 0;
+  };
+  std::map<std::uint32_t, Holder> holders_;  ///< other servers that have some of them
+  WaitQueue noted_;                          ///< what was put here is on the shelf
+  std::uint64_t being_noted_ = 0;            ///< puts that are to be there when its account has heard of them
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
   std::set<std::uint64_t> local_;                  ///< peers on this node
