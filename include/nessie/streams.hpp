@@ -279,7 +279,9 @@ class Memory {
 
 class SpaceState;
 
-/// The shared space: arrays under names, with versions, each element of a version written once, by whomever.
+/// The shared space: arrays under names, with versions, each element of a version written once, by whomever. What is
+/// put goes to servers of this node in turn, and counts for their memory, as steps do: what does not fit into it goes
+/// to their logs. It does not outlive them: what a server had is lost with it, and what others had is still there.
 class Space {
  public:
   /// Finds the servers. `at` as WriterOptions::at.
@@ -291,12 +293,13 @@ class Space {
   /// ok: the servers have it, and whoever waits for it is told. Of each name the last `streams.space_versions` versions
   /// stay. kExists: some of these elements are there already in this version. kInvalidArgument: another type or number
   /// of dimensions than the name has had; a negative start or count. kNotFound: the version is older than those that
-  /// stay. kBusy: no room by the deadline. Nothing was put then.
+  /// stay. kBusy: no room by the deadline, nor in the log. Nothing was put then.
   Status put(std::string_view name, std::uint64_t version, Type type, const Box &box, const void *data,
              Deadline deadline);
   /// Waits until every element of the box was put in that version. kTimedOut: not by the deadline; the message says how
-  /// many were. kNotFound: the version is gone. kInvalidArgument: another type or number of dimensions. kOutOfRange:
-  /// `size_bytes` is too small.
+  /// many were. kNotFound: the version is gone. kPeerLost: some of the box was put, and is lost with its server; or the
+  /// server that keeps account of the name was started anew, which is told once. It may be put again. kInvalidArgument:
+  /// another type or number of dimensions. kOutOfRange: `size_bytes` is too small.
   Status get(std::string_view name, std::uint64_t version, Type type, const Box &box, void *destination,
              std::size_t size_bytes, Deadline deadline);
   /// The newest version of which anything was put. kNotFound: there is none.
@@ -317,6 +320,12 @@ struct ReaderInfo {
   std::uint64_t missed = 0;
 };
 
+/// What one of the servers has of a stream.
+struct StreamShare {
+  int server = 0;
+  std::uint64_t memory_bytes = 0, log_bytes = 0;
+};
+
 /// A stream, as the servers see it.
 struct StreamInfo {
   enum class State { kOpen, kEnded, kInterrupted };
@@ -326,10 +335,11 @@ struct StreamInfo {
   bool is_file = false;        ///< a staged file of an unmodified program's
   int writers = 0, connected = 0;
   Durability durability = Durability::kMemory;
-  std::uint64_t steps = 0;   ///< that were complete
-  std::uint64_t oldest = 0;  ///< of those that the servers have; `steps`, if they have none
-  std::uint64_t memory_bytes = 0, log_bytes = 0;
-  std::vector<Variable> variables;  ///< as of the last complete step
+  std::uint64_t steps = 0;                        ///< that were complete
+  std::uint64_t oldest = 0;                       ///< of those that the servers have; `steps`, if they have none
+  std::uint64_t memory_bytes = 0, log_bytes = 0;  ///< at all servers
+  std::vector<StreamShare> servers;               ///< each that has some of it; one that has not answered is missing
+  std::vector<Variable> variables;                ///< as of the last complete step
   std::vector<Attribute> attributes;
   std::vector<ReaderInfo> readers;
 };

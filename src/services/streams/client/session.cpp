@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 namespace streams {
 
@@ -147,16 +148,23 @@ Result<std::uint32_t> Place::servers(Deadline deadline) {
 }
 
 Result<std::uint32_t> Place::server_for(std::uint32_t rank, std::uint32_t size, Deadline deadline) {
+  const auto near = nearest(deadline);
+  if (!near.ok()) return near.error();
+  return (*near)[std::uint64_t{rank} * near->size() / size];
+}
+
+Result<std::vector<std::uint32_t>> Place::nearest(Deadline deadline) {
   const auto count = servers(deadline);
-  if (!count.ok() || *count == 1) return count.ok() ? Result<std::uint32_t>(0) : count;
-  std::vector<std::uint32_t> near;
-  for (std::uint32_t server = 0; server < *count; ++server) {
+  if (!count.ok()) return count.error();
+  std::vector<std::uint32_t> near, all(*count);
+  std::iota(all.begin(), all.end(), 0u);
+  if (*count == 1) return all;
+  for (const auto server : all) {
     const auto peer = connect(server, deadline);
     if (!peer.ok()) return peer.error();
     if (peer->is_near) near.push_back(server);
   }
-  if (near.empty()) return static_cast<std::uint32_t>(std::uint64_t{rank} * *count / size);
-  return near[std::uint64_t{rank} * near.size() / size];
+  return near.empty() ? all : near;
 }
 
 std::optional<Place::Peer> Place::connected(std::uint32_t server) {

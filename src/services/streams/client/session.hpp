@@ -94,6 +94,8 @@ class Place {
   /// Which of them this process puts its data to: one of its node, if there is one; otherwise the share of `rank` of
   /// `size`.
   Result<std::uint32_t> server_for(std::uint32_t rank, std::uint32_t size, Deadline deadline);
+  /// Those of this node; all, if there is none.
+  Result<std::vector<std::uint32_t>> nearest(Deadline deadline);
   struct Peer {
     nssi::PeerId id;
     std::uint64_t generation = 0;   ///< changes whenever the connection is another one

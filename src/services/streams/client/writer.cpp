@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <services/streams/box_index.hpp>
 #include <services/streams/client/arena.hpp>
 #include <services/streams/client/convert.hpp>
 #include <services/streams/client/session.hpp>
@@ -59,7 +60,12 @@ class WriterState {
  private:
   struct Known {
     wire::VariableArgs variable;
-    std::vector<wire::Box> boxes;  ///< that were put in this step
+    wire::BoxIndex boxes;  ///< that were put in this step
+    bool was_put = false;  ///< in it, if only without elements
+    void begin_step() {
+      boxes.clear();
+      was_put = false;
+    }
   };
   struct Sending {
     std::size_t part;
@@ -232,7 +238,7 @@ Status WriterState::define(const Variable &variable) {
   if (known.variable == args) return {};
   if (known.variable.type != args.type || known.variable.shape.size() != args.shape.size())
     return bad(fmt::format("variable '{}' has been defined with another type, or number of dimensions", variable.name));
-  if (!known.boxes.empty())
+  if (known.was_put)
     return bad(fmt::format("variable '{}' was put in this step already: it can be described anew in the next one",
                            variable.name));
   known.variable = std::move(args);
@@ -293,16 +299,15 @@ Result<std::uint32_t> WriterState::check_put(std::string_view name, const wire::
   if (!variable.ok()) return variable;
   const auto &known = variables_[*variable];
   if (auto status = wire::check_inside(known.variable, box); !status.ok()) return status.error();
-  if (wire::elements_of(box) > 0)
-    for (const auto &other : known.boxes)
-      if (wire::overlap(other, box))
-        return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step",
-                                                    wire::describe(name, box), wire::describe(name, other))};
-  return variable;
+  const auto other = wire::elements_of(box) > 0 ? known.boxes.find(box) : std::nullopt;
+  if (!other) return variable;
+  return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step", wire::describe(name, box),
+                                              wire::describe(name, other->box))};
 }
 
 void WriterState::note_put(std::uint32_t variable, const wire::Box &box) {
-  variables_[variable].boxes.push_back(box);
+  variables_[variable].was_put = true;
+  if (wire::elements_of(box) > 0) variables_[variable].boxes.add(box);
   step_bytes_ += wire::bytes_of(variables_[variable].variable, box);
 }
 
@@ -475,7 +480,7 @@ void WriterState::give_up_step() {
   arena_.drop_step();
   small_.clear();
   small_blocks_.clear();
-  for (auto &known : variables_) known.boxes.clear();
+  for (auto &known : variables_) known.begin_step();
   step_bytes_ = 0;
   is_ending_ = is_last_sent_ = false;
 }
@@ -509,7 +514,7 @@ Status WriterState::end_step(Deadline deadline) {
   small_.clear();
   small_blocks_.clear();
   attributes_.clear();
-  for (auto &known : variables_) known.boxes.clear();
+  for (auto &known : variables_) known.begin_step();
   has_room_ = last.has_room;
   last_bytes_ = step_bytes_;
   attempt_ = 0;

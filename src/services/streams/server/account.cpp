@@ -19,40 +19,52 @@ Error bad(std::string message) { return {Code::kInvalidArgument, std::move(messa
 
 // --- groups of readers ------------------------------------------------------------------------------------------------
 
-std::uint64_t Account::Group::ended() const {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const auto &rank : ranks) least = std::min(least, rank.ended);
-  return least;
+void Account::Group::assign(std::size_t size, std::uint64_t ended) {
+  ranks.assign(size, Rank{0, {}, false, ended, 0, ended});
+  connected = 0;
+  least.clear();
+  for (std::size_t i = 0; i < size; ++i) least.add(ended);
 }
 
-std::uint32_t Account::Group::connected() const {
-  return static_cast<std::uint32_t>(std::ranges::count(ranks, true, &Rank::is_connected));
+void Account::Group::set_ended(Rank &rank, std::uint64_t ended) {
+  least.remove(std::exchange(rank.ended, ended));
+  least.add(ended);
+}
+
+void Account::Group::connect(Rank &rank, bool is_connected) {
+  connected -= rank.is_connected ? 1 : 0;
+  connected += is_connected ? 1 : 0;
+  rank.is_connected = is_connected;
 }
 
 std::string Account::Group::name() const {
-  return subscription.empty() ? fmt::format("readers without a name ({} of {})", connected(), ranks.size())
-                              : fmt::format("the readers '{}' ({} of {})", subscription, connected(), ranks.size());
+  return subscription.empty() ? fmt::format("readers without a name ({} of {})", connected, ranks.size())
+                              : fmt::format("the readers '{}' ({} of {})", subscription, connected, ranks.size());
 }
 
 // --- writers ----------------------------------------------------------------------------------------------------------
 
-bool Account::is_forming() const { return std::ranges::find(writers_, Key{0}, &Writer::key) != writers_.end(); }
-
-std::uint64_t Account::closed_steps() const {
-  const auto least = std::ranges::min_element(writers_, {}, &Writer::steps);
-  return least == writers_.end() ? 0 : least->steps;
+Account::Writer *Account::find_writer(Key writer) {
+  const auto found = by_key_.find(writer);
+  return found == by_key_.end() ? nullptr : &writers_[found->second];
 }
 
-bool Account::is_over() const {
-  return !writers_.empty() && std::ranges::all_of(writers_, [](const Writer &w) { return w.is_closed; });
-}
-
-bool Account::knows_writer(Key writer) const {
-  return std::ranges::find(writers_, writer, &Writer::key) != writers_.end();
+void Account::count_writers() {
+  by_key_.clear();
+  absent_ = open_ = 0;
+  closed_steps_ = kNoStep;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const auto &writer = writers_[rank];
+    if (writer.key != 0) by_key_[writer.key] = rank;
+    absent_ += writer.key == 0 ? 1 : 0;
+    open_ += writer.is_closed ? 0 : 1;
+    if (writer.is_closed) closed_steps_ = std::min(closed_steps_, writer.steps);
+  }
 }
 
 void Account::begin_group(std::uint32_t size, std::uint32_t await_readers) {
   writers_.assign(size, {});
+  count_writers();
   await_readers_ = await_readers;
   why_interrupted_.clear();
   steps_.erase(steps_.lower_bound(complete_), steps_.end());
@@ -70,6 +82,8 @@ Status Account::seat_writer(const WriterArgs &args, PeerId peer) {
                  fmt::format("rank {} of those who write stream '{}' is there already", args.rank, name_)};
   if (await_readers_ != args.await_readers)
     return bad(fmt::format("the ranks that write stream '{}' wait for different numbers of readers", name_));
+  absent_ -= writer.key == 0 ? 1 : 0;
+  by_key_[args.writer] = args.rank;
   writer.key = args.writer;
   writer.peer = peer;
   writer.is_connected = true;
@@ -88,25 +102,28 @@ Status Account::reseat_writer(const WriterArgs &args, PeerId peer) {
 }
 
 void Account::close_writer(Key key, std::uint64_t steps) {
-  const auto writer = std::ranges::find(writers_, key, &Writer::key);
-  if (writer == writers_.end()) return;
+  auto *writer = find_writer(key);
+  if (writer == nullptr) return;
+  open_ -= writer->is_closed ? 0 : 1;
   writer->is_closed = true;
   writer->steps = steps;
+  closed_steps_ = std::min(closed_steps_, steps);
 }
 
 void Account::abandon_writer(Key key) {
-  const auto writer = std::ranges::find(writers_, key, &Writer::key);
-  if (writer != writers_.end() && !writer->is_closed)
+  const auto *writer = find_writer(key);
+  if (writer != nullptr && !writer->is_closed)
     interrupt(fmt::format("rank {} of the {} that write stream '{}' has left without closing it",
-                          writer - writers_.begin(), writers_.size(), name_));
+                          writer - writers_.data(), writers_.size(), name_));
 }
 
-void Account::lose_writers(PeerId peer, Clock::time_point gone_at) {
-  for (auto &writer : writers_)
-    if (writer.is_connected && writer.peer == peer) {
-      writer.is_connected = false;
-      writer.gone_at = gone_at;
-    }
+void Account::lose_writers(const Gone &gone) {
+  for (auto &writer : writers_) {
+    const auto found = writer.is_connected ? gone.find(writer.peer.value) : gone.end();
+    if (found == gone.end()) continue;
+    writer.is_connected = false;
+    writer.gone_at = found->second;
+  }
 }
 
 void Account::give_up_writers(Clock::time_point now) {
@@ -123,8 +140,9 @@ void Account::interrupt(std::string why) {
 }
 
 bool Account::has_readers_awaited() const {
+  if (await_readers_ == 0) return true;
   const auto there =
-      std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected() == g.ranks.size(); });
+      std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected == g.ranks.size(); });
   return there >= static_cast<std::ptrdiff_t>(await_readers_);
 }
 
@@ -132,118 +150,155 @@ bool Account::has_readers_awaited() const {
 
 /// Each server sees to its own.
 Status Account::check_against(const StepState &state, const StepReport &report) const {
-  for (const auto &[server, other] : state.reports) {
-    if (server == report.server) continue;
-    for (const auto &ours : report.variables)
-      for (const auto &theirs : other.variables) {
-        if (ours.variable.name != theirs.variable.name) continue;
-        if (!agree(ours.variable, theirs.variable))
-          return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step,
-                                 name_, ours.variable.name));
-        for (const auto &a : ours.boxes)
-          for (const auto &b : theirs.boxes)
-            if (overlap(a, b))
-              return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step,
-                                     name_, streams::describe(ours.variable.name, a),
-                                     streams::describe(ours.variable.name, b)));
-      }
+  for (const auto &told : report.variables) {
+    const auto found = state.variables.find(told.variable.name);
+    if (found == state.variables.end()) continue;
+    const auto &known = found->second;
+    const auto taken = known.taken.find(report.server);
+    if (!agree(told.variable, known.variable))
+      return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step, name_,
+                             told.variable.name));
+    for (auto i = taken == known.taken.end() ? 0 : taken->second; i < told.boxes.size(); ++i)
+      if (const auto other = known.boxes.find(told.boxes[i]))
+        return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step, name_,
+                               streams::describe(told.variable.name, told.boxes[i]),
+                               streams::describe(told.variable.name, other->box)));
   }
   return {};
+}
+
+/// A server tells the same boxes again, in the same order, and more.
+void Account::take_part(StepState &state, const StepReport &report) {
+  state.servers[report.server] = {report.ended, report.writers, report.bytes, report.attributes};
+  for (const auto &told : report.variables) {
+    auto &known = state.variables[told.variable.name];
+    known.variable = told.variable;
+    auto &share = known.shares[report.server];
+    auto &taken = known.taken[report.server];
+    share.server = report.server;
+    for (; taken < told.boxes.size(); ++taken) {
+      const auto &box = told.boxes[taken];
+      share.around = share.elements == 0 ? box : around(share.around, box);
+      share.elements += static_cast<std::uint64_t>(elements_of(box));
+      if (servers_ > 1 && elements_of(box) > 0) known.boxes.add(box);
+    }
+  }
 }
 
 Status Account::take(const StepReport &report) {
   if (report.step < complete_) {  // of a server that was started anew, or comes back to a first one that was
     auto &known = steps_[report.step];
-    floor_ = std::min(floor_, report.step);
-    if (known.reports.emplace(report.server, report).second) known.bytes += report.bytes;
-    for (const auto &told : report.variables)
-      if (told.variable.is_constant) constants_[told.variable.name].insert(report.step);
+    if (!known.servers.contains(report.server)) {
+      take_part(known, report);
+      known.bytes += report.bytes;
+      for (const auto &told : report.variables)
+        if (told.variable.is_constant) has_new_constants_ |= constants_[told.variable.name].insert(report.step).second;
+      if (report.step < floor_) {
+        floor_ = report.step;
+        count_late();
+      } else if (report.step < needed_) {
+        late_bytes_ += report.bytes;
+      }
+    }
     return {};
   }
   auto &state = steps_[report.step];
+  const auto known = state.servers.find(report.server);
+  if (known != state.servers.end() && report.ended < known->second.ended) return {};  // overtaken by a later one
   if (auto status = check_against(state, report); !status.ok()) {
     interrupt(status.error().message);
     return status;
   }
-  state.reports[report.server] = report;
+  take_part(state, report);
   for (auto next = steps_.find(complete_); next != steps_.end(); next = steps_.find(complete_)) {
     std::uint32_t ended = 0, writers = 0;
-    for (const auto &[server, each] : next->second.reports) ended += each.ended, writers = each.writers;
+    for (const auto &[server, each] : next->second.servers) ended += each.ended, writers = each.writers;
     if (ended < writers) break;
     note_complete(complete_++);
   }
   return {};
 }
 
+void Account::note_attribute(AttributeArgs attribute) {
+  const auto [at, is_new] = attribute_at_.try_emplace({attribute.variable, attribute.name}, attributes_.size());
+  if (!is_new && attributes_[at->second] == attribute) return;
+  if (is_new)
+    attributes_.push_back(std::move(attribute));
+  else
+    attributes_[at->second] = std::move(attribute);
+  ++attributes_changed_;
+}
+
 void Account::note_complete(std::uint64_t step) {
   auto &state = steps_.at(step);
-  std::erase_if(variables_, [](const VariableArgs &variable) { return !variable.is_constant; });
-  std::set<std::string> names;
-  for (const auto &[server, report] : state.reports) {
-    state.bytes += report.bytes;
-    for (const auto &told : report.variables) {
-      if (names.insert(told.variable.name).second) {
-        std::erase_if(variables_, [&](const VariableArgs &known) { return known.name == told.variable.name; });
-        variables_.push_back(told.variable);
-      }
-      if (told.variable.is_constant) constants_[told.variable.name].insert(step);
-    }
-    for (const auto &attribute : report.attributes) {
-      const auto known = std::ranges::find_if(attributes_, [&](const AttributeArgs &a) {
-        return a.variable == attribute.variable && a.name == attribute.name;
-      });
-      if (known != attributes_.end() && *known == attribute) continue;
-      if (known != attributes_.end())
-        *known = attribute;
-      else
-        attributes_.push_back(attribute);
-      ++attributes_changed_;
-    }
+  std::erase_if(variables_, [](const auto &each) { return !each.second.is_constant; });
+  for (auto &[name, known] : state.variables) {
+    known.boxes.clear();
+    variables_.insert_or_assign(name, known.variable);
+    if (known.variable.is_constant) has_new_constants_ |= constants_[name].insert(step).second;
+  }
+  for (auto &[server, part] : state.servers) {
+    state.bytes += part.bytes;
+    for (auto &attribute : std::exchange(part.attributes, {})) note_attribute(std::move(attribute));
   }
 }
 
-std::uint64_t Account::needed() const {
-  auto least = complete_;
-  for (const auto &group : groups_)
-    if (group.holds()) least = std::min(least, group.ended());
-  return least;
+// --- what has to stay -------------------------------------------------------------------------------------------------
+
+void Account::count_late() {
+  late_bytes_ = 0;
+  for (auto at = steps_.lower_bound(floor_); at != steps_.end() && at->first < needed_; ++at)
+    late_bytes_ += at->second.bytes;
 }
 
-Needed Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
+void Account::move_to(std::uint64_t needed) {
+  for (auto at = steps_.lower_bound(std::max(floor_, needed_)); at != steps_.end() && at->first < needed; ++at)
+    late_bytes_ += at->second.bytes;
+  for (auto at = steps_.lower_bound(std::max(floor_, needed)); at != steps_.end() && at->first < needed_; ++at)
+    late_bytes_ -= at->second.bytes;
+  needed_ = needed;
+  floor_ = std::min(floor_, needed);
+}
+
+const Needed &Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
   if (std::ranges::any_of(groups_, &Group::holds)) keep_bytes = 0;
   if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
-  auto from = needed();
+  move_to(needed());
   // For late readers, and the newest always, as views have nothing else.
-  std::uint64_t bytes = 0;
-  for (auto at = steps_.lower_bound(from); at != steps_.begin();) {
-    --at;
-    bytes += at->second.bytes;
-    if (bytes > keep_bytes && at->first + 1 != complete_) break;
-    from = at->first;
+  auto oldest = steps_.lower_bound(floor_);
+  for (; oldest != steps_.end() && oldest->first < needed_; ++oldest) {
+    if (late_bytes_ <= keep_bytes || oldest->first + 1 == complete_) break;
+    late_bytes_ -= oldest->second.bytes;
   }
-  floor_ = from;
-  Needed result{from, {}};
+  floor_ = oldest == steps_.end() ? needed_ : std::min(oldest->first, needed_);
+  if (floor_ != settled_.from || has_new_constants_) keep_constants();
+  return settled_;
+}
+
+/// Of the steps before floor_, those with constants that still hold; the others are forgotten.
+void Account::keep_constants() {
   std::set<std::uint64_t> kept;
   for (auto &[name, steps] : constants_) {
-    const auto behind = steps.lower_bound(from);
+    const auto behind = steps.lower_bound(floor_);
     if (behind == steps.begin()) continue;
     kept.insert(*std::prev(behind));
     steps.erase(steps.begin(), std::prev(behind));
   }
-  result.kept.assign(kept.begin(), kept.end());
-  for (auto at = steps_.begin(); at != steps_.end() && at->first < from;)
+  settled_ = {floor_, {kept.begin(), kept.end()}};
+  has_new_constants_ = false;
+  for (auto at = steps_.begin(); at != steps_.end() && at->first < floor_;)
     at = kept.contains(at->first) ? std::next(at) : steps_.erase(at);
-  return result;
 }
 
 void Account::lose_server(std::uint32_t server) {
   if (lasting_ == Lasting::kInLog) return;  // it has them again
   std::uint64_t lost = 0;
   for (auto at = steps_.begin(); at != steps_.end();) {
-    const bool has_some = at->second.reports.contains(server);
+    const bool has_some = at->second.servers.contains(server);
     lost += has_some && at->first < complete_ ? 1 : 0;
     at = has_some ? steps_.erase(at) : std::next(at);
   }
+  count_late();
   if (lost == 0) return;
   for (auto &group : groups_)
     if (group.holds())
@@ -261,13 +316,13 @@ LoggedStream Account::to_log(std::uint64_t made) const {
   for (const auto &writer : writers_) logged.writers.push_back({writer.key, writer.is_closed, writer.steps});
   logged.await_readers = await_readers_;
   logged.why_interrupted = why_interrupted_;
-  logged.variables = variables_;
+  for (const auto &[name, variable] : variables_) logged.variables.push_back(variable);
   logged.attributes = attributes_;
   return logged;
 }
 
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
-  complete_ = floor_ = logged.complete;  // take() says which steps there are
+  complete_ = floor_ = needed_ = logged.complete;  // take() says which steps there are
   readers_expected_until_ = gone_at;
   writers_.clear();
   for (const auto &writer : logged.writers) {
@@ -277,29 +332,82 @@ void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
     writers_.back().steps = writer.steps;
     writers_.back().gone_at = gone_at;
   }
+  count_writers();
   await_readers_ = logged.await_readers;
   why_interrupted_ = logged.why_interrupted;
-  variables_ = logged.variables;
-  attributes_ = logged.attributes;
-  attributes_changed_ = attributes_.size();
+  for (const auto &variable : logged.variables) variables_[variable.name] = variable;
+  for (const auto &attribute : logged.attributes) note_attribute(attribute);
 }
 
 void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
   if (logged.is_gone) return;
-  Group group{logged.subscription, 0, ReadingKind::kEveryStep, logged.ended, {}, 0, now, {}};
-  group.ranks.assign(std::max(logged.size, 1u), Rank{0, {}, false, logged.ended, 0, logged.ended});
-  groups_.push_back(std::move(group));
+  Group group;
+  group.subscription = logged.subscription;
+  group.first = logged.ended;
+  group.heard = now;
+  moved_.erase(&add_group(std::move(group), std::max(logged.size, 1u), logged.ended));  // it is in the log
 }
 
 // --- readers ----------------------------------------------------------------------------------------------------------
 
-Account::Group *Account::find_group_of(const ReaderArgs &args) {
-  for (auto &group : groups_) {
-    if (!args.subscription.empty() && group.subscription == args.subscription) return &group;
-    if (args.subscription.empty() && group.subscription.empty() && args.group != 0 && group.key == args.group)
-      return &group;
+/// What `held_` and `moved_` have of it follows.
+template <class Change> void Account::change(Group &group, const Change &change) {
+  const auto before = group.ended();
+  change();
+  if (!group.holds() || group.ended() == before) return;
+  held_.remove(before);
+  held_.add(group.ended());
+  if (!group.subscription.empty()) moved_.insert(&group);
+}
+
+Account::Group &Account::add_group(Group group, std::size_t size, std::uint64_t ended) {
+  auto &added = groups_.emplace_back(std::move(group));
+  added.assign(size, ended);
+  if (!added.holds()) return added;
+  held_.add(added.ended());
+  if (!added.subscription.empty()) moved_.insert(&added);
+  return added;
+}
+
+void Account::name_rank(Group &group, Rank &rank, Key key) {
+  if (const auto former = readers_.find(rank.key); former != readers_.end() && former->second.first == &group)
+    readers_.erase(former);
+  rank.key = key;
+  readers_[key] = {&group, static_cast<std::size_t>(&rank - group.ranks.data())};
+}
+
+void Account::forget_ranks(const Group &group) {
+  for (const auto &rank : group.ranks)
+    if (const auto found = readers_.find(rank.key); found != readers_.end() && found->second.first == &group)
+      readers_.erase(found);
+}
+
+void Account::remove_groups_without_readers() {
+  for (auto group = groups_.begin(); group != groups_.end();) {
+    if (!group->subscription.empty() || group->connected > 0) {
+      ++group;
+      continue;
+    }
+    forget_ranks(*group);
+    if (group->holds()) held_.remove(group->ended());
+    moved_.erase(&*group);
+    group = groups_.erase(group);
   }
-  return nullptr;
+}
+
+std::vector<const Account::Group *> Account::take_moved() {
+  std::vector<const Group *> moved(moved_.begin(), moved_.end());
+  moved_.clear();
+  return moved;
+}
+
+Account::Group *Account::find_group_of(const ReaderArgs &args) {
+  if (args.subscription.empty() && args.group == 0) return nullptr;
+  const auto found = std::ranges::find_if(groups_, [&](const Group &group) {
+    if (!args.subscription.empty()) return group.subscription == args.subscription;
+    return group.subscription.empty() && group.key == args.group;
+  });
+  return found == groups_.end() ? nullptr : &*found;
 }
 
 std::uint64_t Account::beginning(const ReaderArgs &args) const {
@@ -316,15 +424,18 @@ std::uint64_t Account::beginning(const ReaderArgs &args) const {
 Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now) {
   auto *group = find_group_of(args);
   if (group == nullptr) {
-    groups_.push_back({args.subscription, args.group, args.reading, beginning(args), {}, 0, now, {}});
-    group = &groups_.back();
-    group->ranks.assign(args.size, Rank{0, {}, false, group->first, 0, group->first});
-    if (args.known != 0)
-      for (auto &rank : group->ranks) rank.ended = std::max(rank.ended, args.first);
+    Group made;
+    made.subscription = args.subscription;
+    made.key = args.group;
+    made.reading = args.reading;
+    made.first = beginning(args);
+    made.heard = now;
+    const auto first = args.known != 0 ? std::max(made.first, args.first) : made.first;
+    group = &add_group(std::move(made), args.size, first);
   }
-  if (group->connected() == 0 && group->ranks.size() != args.size) {
-    const auto ended = group->ended();  // with another number of ranks than before
-    group->ranks.assign(args.size, Rank{0, {}, false, ended, 0, ended});
+  if (group->connected == 0 && group->ranks.size() != args.size) {  // with another number of ranks than before
+    forget_ranks(*group);
+    group->assign(args.size, group->ended());
   }
   if (group->reading != args.reading || group->ranks.size() != args.size)
     return bad(
@@ -336,27 +447,26 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
     return Error{Code::kExists,
                  fmt::format("rank {} of {} of stream '{}' is there already", args.rank, group->name(), name_)};
   const bool is_another = rank.key != args.reader;
-  rank.key = args.reader;
+  name_rank(*group, rank, args.reader);
   rank.peer = peer;
-  rank.is_connected = true;
+  group->connect(rank, true);
   rank.attributes_told = 0;
-  if (is_another && args.known == 0 && group->connected() == 1) {
+  if (is_another && args.known == 0 && group->connected == 1) {
     const auto ended = group->ended();  // all go on after what all of them had ended
-    for (auto &each : group->ranks) each.ended = ended;
+    for (auto &each : group->ranks) group->set_ended(each, ended);
   }
   group->heard = now;
   return {};
 }
 
 Account::Group *Account::find_group(Key reader) {
-  for (auto &group : groups_)
-    if (std::ranges::find(group.ranks, reader, &Rank::key) != group.ranks.end()) return &group;
-  return nullptr;
+  const auto found = readers_.find(reader);
+  return found == readers_.end() ? nullptr : found->second.first;
 }
 
 Account::Rank *Account::find_rank(Key reader) {
-  auto *group = find_group(reader);
-  return group == nullptr ? nullptr : &*std::ranges::find(group->ranks, reader, &Rank::key);
+  const auto found = readers_.find(reader);
+  return found == readers_.end() ? nullptr : &found->second.first->ranks[found->second.second];
 }
 
 std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::time_point now) {
@@ -367,13 +477,16 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
   if (!group.lost.empty() && group.holds()) {
     result.state = NextState::kStepsLost;
     result.why = std::exchange(group.lost, {});
-    for (auto &each : group.ranks) each.ended = std::max(each.ended, std::min(oldest(), complete_));
+    change(group, [&] {
+      for (auto &each : group.ranks) group.set_ended(each, std::max(each.ended, oldest()));
+    });
     return result;
   }
-  rank.ended = std::max(rank.ended, ended);
+  change(group, [&] { group.set_ended(rank, std::max(rank.ended, ended)); });
   auto step = rank.ended;
   if (!group.holds() && step < complete_) step = complete_ - 1;
-  while (step < complete_ && !steps_.contains(step)) ++step;
+  if (const auto there = steps_.lower_bound(step); step < complete_)
+    step = there == steps_.end() ? complete_ : std::min(there->first, complete_);
   if (step < complete_) {
     result = describe(step, rank);
     result.missed = step - rank.ended;
@@ -402,33 +515,32 @@ std::uint64_t Account::constant_at(std::string_view variable, std::uint64_t step
   return behind == found->second.begin() ? kNoStep : *std::prev(behind);
 }
 
+/// Of the variables of step `number` those that a reader of `step` sees: constants of an earlier one, if they hold.
+void Account::add_shares(std::uint64_t number, std::uint64_t step,
+                         std::map<std::string, StepVariable> &variables) const {
+  const auto found = steps_.find(number);
+  if (found == steps_.end()) return;
+  for (const auto &[name, known] : found->second.variables) {
+    if (number != step && constant_at(name, step) != number) continue;
+    StepVariable variable;
+    variable.variable = known.variable;
+    variable.put_in = number;
+    for (const auto &[server, share] : known.shares)
+      if (share.elements > 0) variable.shares.push_back(share);
+    variables.insert_or_assign(name, std::move(variable));
+  }
+}
+
 NextResult Account::describe(std::uint64_t step, Rank &rank) const {
   NextResult result;
   result.state = NextState::kStepIsThere;
   result.step = step;
   std::map<std::string, StepVariable> variables;
-  const auto add = [&](std::uint64_t number, bool constants_only) {
-    const auto found = steps_.find(number);
-    if (found == steps_.end()) return;
-    for (const auto &[server, report] : found->second.reports)
-      for (const auto &told : report.variables) {
-        if (constants_only && constant_at(told.variable.name, step) != number) continue;
-        auto &variable = variables[told.variable.name];
-        variable.variable = told.variable;
-        variable.put_in = number;
-        ShareArgs share{server, {}, 0};
-        for (const auto &box : told.boxes) {
-          share.around = share.elements == 0 ? box : around(share.around, box);
-          share.elements += static_cast<std::uint64_t>(elements_of(box));
-        }
-        if (share.elements > 0) variable.shares.push_back(std::move(share));
-      }
-  };
   std::set<std::uint64_t> earlier;
   for (const auto &[name, numbers] : constants_)
     if (const auto number = constant_at(name, step); number < step) earlier.insert(number);
-  for (const auto number : earlier) add(number, true);
-  add(step, false);
+  for (const auto number : earlier) add_shares(number, step, variables);
+  add_shares(step, step, variables);
   for (auto &[name, variable] : variables) result.variables.push_back(std::move(variable));
   result.has_attributes = rank.attributes_told != attributes_changed_;
   if (result.has_attributes) result.attributes = attributes_;
@@ -440,18 +552,20 @@ void Account::close_reader(Key reader, std::uint64_t ended, bool unsubscribes) {
   auto *group = find_group(reader);
   if (group == nullptr) return;
   auto &rank = *find_rank(reader);
-  rank.ended = std::max(rank.ended, ended);
-  rank.is_connected = false;
-  if (unsubscribes) group->subscription.clear();
-  if (group->connected() == 0 && group->subscription.empty())
-    std::erase_if(groups_, [&](const Group &each) { return &each == group; });
+  change(*group, [&] { group->set_ended(rank, std::max(rank.ended, ended)); });
+  group->connect(rank, false);
+  if (unsubscribes) {
+    group->subscription.clear();
+    moved_.erase(group);
+  }
+  if (group->connected == 0 && group->subscription.empty()) remove_groups_without_readers();
 }
 
-void Account::lose_readers(PeerId peer) {
+void Account::lose_readers(const Gone &gone) {
   for (auto &group : groups_)
     for (auto &rank : group.ranks)
-      if (rank.is_connected && rank.peer == peer) rank.is_connected = false;
-  std::erase_if(groups_, [](const Group &group) { return group.subscription.empty() && group.connected() == 0; });
+      if (rank.is_connected && gone.contains(rank.peer.value)) group.connect(rank, false);
+  remove_groups_without_readers();
 }
 
 void Account::let_go_of_silent(Clock::time_point then) {
@@ -459,15 +573,20 @@ void Account::let_go_of_silent(Clock::time_point then) {
     if (!group.holds() || !group.subscription.empty() || group.heard > then || group.ended() >= complete_) continue;
     group.lost = fmt::format("{} of stream '{}' were silent for too long: steps {} to {} are not held any more",
                              group.name(), name_, group.ended(), complete_ - 1);
-    for (auto &rank : group.ranks) rank.ended = complete_;
+    change(group, [&] {
+      for (auto &rank : group.ranks) group.set_ended(rank, complete_);
+    });
   }
 }
 
 void Account::inherit(const Account &former) {
   for (const auto &group : former.groups_) {
     if (group.subscription.empty() || !group.holds()) continue;
-    groups_.push_back(
-        {group.subscription, 0, group.reading, 0, std::vector<Rank>(group.ranks.size()), 0, group.heard, {}});
+    Group heir;
+    heir.subscription = group.subscription;
+    heir.reading = group.reading;
+    heir.heard = group.heard;
+    add_group(std::move(heir), group.ranks.size(), 0);
   }
 }
 
@@ -482,6 +601,7 @@ std::string Account::holder() const {
 
 StreamReport Account::report() const {
   StreamReport report;
+  report.stream = key_;
   report.name = name_;
   report.state = is_over() ? StreamState::kStreamOver
                            : (why_interrupted_.empty() ? StreamState::kStreamOpen : StreamState::kStreamInterrupted);
@@ -492,11 +612,11 @@ StreamReport Account::report() const {
   report.lasting = lasting_;
   report.steps = complete_;
   report.oldest = oldest();
-  report.variables = variables_;
+  for (const auto &[name, variable] : variables_) report.variables.push_back(variable);
   report.attributes = attributes_;
   for (const auto &group : groups_)
     report.readers.push_back({group.subscription, group.reading, static_cast<std::uint32_t>(group.ranks.size()),
-                              group.connected(), group.ended(), complete_ - std::min(complete_, group.ended()),
+                              group.connected, group.ended(), complete_ - std::min(complete_, group.ended()),
                               group.missed});
   return report;
 }

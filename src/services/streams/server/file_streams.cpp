@@ -114,7 +114,7 @@ void Server::await_file_readers() {
   const auto deadline = Deadline::in(options_.linger);
   const auto is_behind = [](const StreamPtr &stream) {
     return stream->is_file && std::ranges::any_of(stream->account->groups(), [&](const Account::Group &group) {
-             return group.holds() && group.connected() > 0 && group.ended() < stream->account->complete();
+             return group.holds() && group.connected > 0 && group.ended() < stream->account->complete();
            });
   };
   for (auto behind = std::ranges::find_if(in_order_, is_behind); behind != in_order_.end();

@@ -71,7 +71,8 @@ void Server::join_first() {
       if (joined.ok()) {
         servers_[0] = *peer;
         joined_[0].url = joined->servers.front();
-        return report_all();
+        report_all();
+        return tell_all_to(0);
       }
       nessie::log::warning("cannot join the first server of streams: {}", joined.error().message);
       if (joined.code() == Code::kInvalidArgument) return;
@@ -88,34 +89,55 @@ void Server::report_all() {
     std::vector<std::uint64_t> numbers;
     for (const auto &[number, step] : stream->shelf.steps())
       if (step.reported > 0 || stream->shelf.is_due(number)) numbers.push_back(number);
-    for (const auto number : numbers) report(stream, stream->shelf.report(number, options_.index));
+    for (const auto number : numbers) report(stream, number);
   }
 }
 
 // --- steps ------------------------------------------------------------------------------------------------------------
 
+/// Whether the account is to hear of the step. It needs nothing before all have ended it who put their data here; of
+/// the only server these are all.
+bool Server::is_due(const Stream &stream, std::uint64_t number) const {
+  const auto &step = stream.shelf.steps().at(number);
+  return stream.shelf.is_due(number) && (options_.servers > 1 || step.ended.size() >= step.writers);
+}
+
 /// To the account, wherever it is. What is wrong with it is told to writers at their next call.
-void Server::report(const StreamPtr &stream, StepReport report) {
+void Server::report(const StreamPtr &stream, std::uint64_t step) {
   if (stream->account) {
-    if (auto status = stream->account->take(report); !status.ok()) { stream->fault = status.error().message; }
+    const auto taken = stream->account->take(stream->shelf.report(step, options_.index));
+    if (!taken.ok()) stream->fault = taken.error().message;
     stream->changed.notify_all();
     return settle(*stream);
   }
-  runtime_.spawn([this, stream, report = std::move(report)] {
-    while (!is_ending_) {
-      if (const auto first = servers_.find(0); first != servers_.end()) {
-        auto status = client_of(runtime_, first->second)
-                          .report_step(report, {.deadline = Deadline::in(kPatience), .idempotent = true});
-        if (status.ok()) return;
-        if (status.code() == Code::kInvalidArgument) {
-          stream->fault = status.error().message;
-          return store_->notify();
-        }
-        if (status.code() == Code::kCancelled) return;
+  if (stream->reporting.insert(step).second)
+    runtime_.spawn([this, stream, step] {
+      report_to_first(stream, step);
+      stream->reporting.erase(step);
+    });
+}
+
+/// Until it has heard of all that is here of the step: what comes meanwhile is told with the next report.
+void Server::report_to_first(const StreamPtr &stream, std::uint64_t step) {
+  for (std::optional<StepReport> report; !is_ending_;) {
+    if (!report && stream->shelf.find(step) != nullptr) report = stream->shelf.report(step, options_.index);
+    if (!report) return;
+    if (const auto first = servers_.find(0); first != servers_.end()) {
+      auto status = client_of(runtime_, first->second)
+                        .report_step(*report, {.deadline = Deadline::in(kPatience), .idempotent = true});
+      if (status.code() == Code::kInvalidArgument) {
+        stream->fault = status.error().message;
+        return store_->notify();
       }
-      if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
+      if (status.code() == Code::kCancelled) return;
+      if (status.ok()) {
+        report.reset();
+        if (!stream->shelf.is_due(step)) return;
+        continue;
+      }
     }
-  });
+    if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
+  }
 }
 
 nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
@@ -137,12 +159,11 @@ nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
 /// What has to stay, if that has changed. In a fiber.
 void Server::settle(Stream &stream, bool is_short) {
   if (!stream.account) return;
-  for (const auto &group : stream.account->groups())
-    if (!group.subscription.empty() && group.holds()) {
-      const auto ended = group.ended();
-      if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) (void)note_readers(stream, group);
-    }
-  auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes, nessie::Clock::now());
+  for (const auto *group : stream.account->take_moved()) {
+    stream.noted_readers.insert(group->subscription);
+    (void)note_readers(stream, *group);
+  }
+  const auto &needed = stream.account->settle(is_short ? 0 : options_.keep_bytes, nessie::Clock::now());
   if (needed == stream.told) return;
   stream.told = needed;
   (void)note(stream);  // before anything is released that tells how many steps there were

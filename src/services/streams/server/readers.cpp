@@ -64,7 +64,7 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
   if (auto status = note_subscription(*stream, args.reader); !status.ok()) return status.error();
   note_place(request.caller());
   begin_looking_after();
-  stream->changed.notify_all();
+  stream->readers_came.notify_all();
   return ReaderResult{stream->shelf.stream(), static_cast<std::uint32_t>(options_.reader_timeout.count())};
 }
 
@@ -98,12 +98,12 @@ void Server::add_small_blocks(const Stream &stream, NextResult &result) {
     const auto *kept = is_here ? stream.shelf.find(variable.put_in, variable.variable.name) : nullptr;
     if (kept == nullptr) continue;
     const auto bytes = static_cast<std::uint64_t>(kept->elements) * size_of(variable.variable.type);
-    const bool is_in_memory =
-        std::ranges::all_of(kept->blocks, [](const Block &block) { return block.chunk->is_in_memory(); });
-    if (bytes > room || kept->blocks.size() > 16 || !is_in_memory) continue;
+    const auto &blocks = kept->blocks.all();
+    if (bytes > room || blocks.size() > 16) continue;
+    if (!std::ranges::all_of(blocks, [](const Block &block) { return block.chunk->is_in_memory(); })) continue;
     room -= bytes;
     variable.is_inline = true;
-    for (const auto &block : kept->blocks) {
+    for (const auto &block : blocks) {
       const auto held = store_->bytes_of(*block.chunk, block.offset, bytes_of(kept->variable, block.box));
       auto &sent = variable.blocks.emplace_back();
       sent.box = block.box;
@@ -138,26 +138,46 @@ nssi::Outcome<void> Server::alive(Request &, const Key &key, const Key &reader) 
 // --- those that are gone ----------------------------------------------------------------------------------------------
 
 void Server::peer_lost(nnti::PeerId peer) {
-  std::erase_if(servers_, [&](const auto &each) { return each.second == peer; });
-  if (!is_first()) {
-    if (!servers_.contains(0) && !is_ending_) runtime_.spawn([this] { join_first(); });
-    return;
-  }
+  lose_server(peer);
+  if (!is_first()) return;
   // Within a node the kernel says that a process is gone; over a network it may only be out of reach.
   const auto now = nessie::Clock::now();
   const auto gone_at = local_.erase(peer.value) > 0 ? now : now + options_.reader_timeout;
-  runtime_.spawn([this, peer, now, gone_at] {
-    for (const auto &stream : std::vector(in_order_)) {
-      stream->account->lose_writers(peer, gone_at);
-      stream->account->give_up_writers(now);
-      stream->account->lose_readers(peer);
-      settle(*stream);
-      stream->changed.notify_all();
-    }
-    forget_replaced();
-    store_->notify();
-    begin_looking_after();
+  gone_[peer.value] = gone_at;
+  if (gone_.size() == 1) runtime_.spawn([this] { take_leave(); });
+}
+
+/// If it was one.
+void Server::lose_server(nnti::PeerId peer) {
+  std::erase_if(holders_, [&](const auto &each) {
+    const bool is_lost = each.second.peer == peer;
+    if (is_lost) lose_holder(each.first);
+    return is_lost;
   });
+  std::vector<std::uint32_t> lost;
+  for (const auto &[index, at] : servers_)
+    if (at == peer) lost.push_back(index);
+  for (const auto index : lost) {
+    servers_.erase(index);
+    if (is_ending_) continue;
+    runtime_.spawn([this, index] { index == 0 ? join_first() : tell_all_to(index); });
+  }
+}
+
+/// A fiber: of all who were lost since the one before, as programs of many ranks end at once.
+void Server::take_leave() {
+  const auto gone = std::exchange(gone_, {});
+  const auto now = nessie::Clock::now();
+  for (const auto &stream : std::vector(in_order_)) {
+    stream->account->lose_writers(gone);
+    stream->account->give_up_writers(now);
+    stream->account->lose_readers(gone);
+    settle(*stream);
+    stream->changed.notify_all();
+  }
+  forget_replaced();
+  store_->notify();
+  begin_looking_after();
 }
 
 void Server::note_place(nnti::PeerId peer) {

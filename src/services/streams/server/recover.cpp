@@ -13,13 +13,14 @@ namespace streams {
 namespace {
 
 /// Of a write: its chunks, as they are in the log, or in the record itself.
-std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &write) {
+std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &write,
+                                              const std::shared_ptr<Tally> &tally) {
   std::vector<std::shared_ptr<Chunk>> chunks;
   for (const auto &logged : write.chunks) {
     if (logged.parts.empty()) {
       auto copy = std::make_shared<const std::vector<std::byte>>(logged.data);
       const std::span<const std::byte> bytes(*copy);
-      chunks.push_back(store.keep({bytes, std::move(copy)}));
+      chunks.push_back(store.keep({bytes, std::move(copy)}, tally));
       continue;
     }
     std::vector<LoggedPiece> pieces;
@@ -28,7 +29,7 @@ std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &w
       pieces.push_back({{part.begin, part.end}, part.bytes});
       bytes += part.bytes;
     }
-    chunks.push_back(store.find_logged(bytes, std::move(pieces)));
+    chunks.push_back(store.find_logged(bytes, std::move(pieces), tally));
   }
   return chunks;
 }
@@ -67,21 +68,24 @@ Status Server::restore(Recovered found) {
     auto stream = std::make_shared<Stream>(runtime_, logged->stream);
     stream->made = logged->made;
     streams_made_ = std::max(streams_made_, logged->made + 1);
-    stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog);
+    stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog, options_.servers);
     stream->account->restore(*logged, now + options_.reader_timeout);
     streams_.emplace(logged->stream, stream);
     in_order_.push_back(stream);
     by_name_[logged->name] = stream;
   }
   for (auto &write : found.writes) {
-    auto record = store_->find_logged(0, {{write.at, 0}});
     auto stream = find(write.what.stream);
-    if (!stream && is_first()) continue;
+    if (!stream && is_first()) {
+      journal_->log().release(write.at);
+      continue;
+    }
     if (!stream)
       stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
     auto &seat = stream->shelf.make_seat(write.what.writer, write.what.rank, write.what.writers, Lasting::kInLog);
-    seat.ended = std::max(seat.ended, write.what.step + 1);
-    const auto chunks = chunks_of(*store_, write.what);
+    stream->shelf.set_ended(seat, std::max(seat.ended, write.what.step + 1));
+    const auto chunks = chunks_of(*store_, write.what, stream->shelf.tally());
+    auto record = store_->find_logged(0, {{write.at, 0}}, stream->shelf.tally());
     std::vector<std::pair<VariableArgs, Block>> blocks;
     for (auto &block : write.what.blocks)
       if (block.variable < write.what.variables.size() && block.chunk < chunks.size())
@@ -92,7 +96,7 @@ Status Server::restore(Recovered found) {
   for (const auto &[which, readers] : found.readers)
     if (const auto stream = find(which.first); stream && stream->account) {
       stream->account->restore(readers, now);
-      stream->noted_readers[which.second] = readers.ended;
+      stream->noted_readers.insert(which.second);
     }
   for (const auto &stream : in_order_) {
     std::vector<std::uint64_t> numbers;
@@ -125,7 +129,7 @@ Status Server::note_readers(const Stream &stream, const Account::Group &group, b
 /// A subscription that is new holds from now on, also when this server is killed.
 Status Server::note_subscription(Stream &stream, Key reader) {
   const auto *group = stream.account->find_group(reader);
-  if (group->subscription.empty() || !stream.noted_readers.emplace(group->subscription, group->ended()).second)
+  if (group->subscription.empty() || !stream.noted_readers.insert(group->subscription).second)
     return {};
   return note_readers(stream, *group, false, true);
 }

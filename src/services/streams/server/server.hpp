@@ -15,13 +15,15 @@
 #include <services/streams/server/files.hpp>
 #include <services/streams/server/journal.hpp>
 #include <services/streams/server/shelf.hpp>
+#include <services/streams/server/space_account.hpp>
+#include <services/streams/server/space_shelf.hpp>
 #include <services/streams/server/store.hpp>
-#include <services/streams/server/versions.hpp>
 #include <streams_rpc.hpp>
 
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,15 +66,17 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
  private:
   /// A stream, as this server knows it.
   struct Stream {
-    Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime) {}
+    Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime), part_came(runtime), readers_came(runtime) {}
     Shelf shelf;
-    std::unique_ptr<Account> account;                    ///< at the first server
-    WaitQueue changed;                                   ///< whoever waits for a step, a writer or a reader
-    Needed told;                                         ///< to the other servers
-    std::string holder;                                  ///< who holds the oldest step, as the first server said
-    std::string fault;                                   ///< why its writers cannot go on
-    std::uint64_t made = 0;                              ///< in which order
-    std::map<std::string, std::uint64_t> noted_readers;  ///< what is in the log of named subscriptions
+    std::unique_ptr<Account> account;   ///< at the first server
+    WaitQueue changed;                  ///< readers wait for a step, or the end
+    WaitQueue part_came, readers_came;  ///< for which writers wait
+    Needed told;                        ///< to the other servers
+    std::string holder;                 ///< who holds the oldest step, as the first server said
+    std::string fault;                  ///< why its writers cannot go on
+    std::uint64_t made = 0;             ///< in which order
+    std::set<std::string> noted_readers;                 ///< named subscriptions that are in the log
+    std::set<std::uint64_t> reporting;  ///< steps of which the first server is being told
     bool is_file = false;
     Key file_writer = 0;  ///< stands for its program
     struct FileData {
@@ -102,7 +106,9 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void join_first();
   void report_all();
   void tell_others(const Stream &stream, bool drops_incomplete, bool is_gone);
-  void report(const StreamPtr &stream, StepReport report);
+  bool is_due(const Stream &stream, std::uint64_t number) const;
+  void report(const StreamPtr &stream, std::uint64_t step);
+  void report_to_first(const StreamPtr &stream, std::uint64_t step);
 
   // --- writers (writers.cpp) ----------------------------------------------------------------------------------------
   nssi::Outcome<WriterResult> open_writer(Request &, const WriterArgs &) override;
@@ -133,7 +139,17 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Outcome<FiguresResult> figures(Request &, const GetArgs &) override;
   StreamPtr stream_to_read(const ReaderArgs &args) const;
   void add_small_blocks(const Stream &stream, NextResult &result);
-  Result<std::int64_t> push(Request &, const VariableArgs &variable, const std::vector<Block> &blocks, const Box &box);
+  Result<std::int64_t> push(Request &, const VariableArgs &variable, std::vector<Block> blocks, const Box &box);
+  /// Of a block what a reader wants; its bytes, while they are needed.
+  struct Source {
+    Block block;
+    Box part;
+    HeldBytes held = {};
+  };
+  static Result<std::int64_t> push_slice(Request &, std::size_t element_bytes, const std::vector<Source *> &sources,
+                                         const Box &box, const Box &slice, std::span<std::byte> gathered);
+  Result<std::int64_t> push_slices(Request &, const VariableArgs &variable, std::vector<Source> &sources,
+                                   const Box &box);
 
   // --- files (file_streams.cpp) -------------------------------------------------------------------------------------
   struct FileChange {
@@ -157,8 +173,24 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   // --- the shared space (space.cpp) ---------------------------------------------------------------------------------
   nssi::Outcome<void> space_put(Request &, const SpacePutArgs &) override;
-  nssi::Outcome<GetResult> space_get(Request &, const SpaceGetArgs &) override;
+  nssi::Outcome<SpaceGetResult> space_get(Request &, const SpaceGetArgs &) override;
   nssi::Outcome<std::uint64_t> space_newest(Request &, const Name &) override;
+  nssi::Outcome<void> space_note(Request &, const SpaceNote &) override;
+  nssi::Outcome<void> space_keep(Request &, const SpaceKeptArgs &) override;
+  /// At the server that keeps account of its name: waits until so many elements more were put.
+  struct WaitingGet {
+    const SpaceGetArgs &args;
+    std::int64_t missing;
+    WaitQueue changed;
+  };
+  Result<std::shared_ptr<Chunk>> bring_to_space(Request &, const SpacePutArgs &);
+  Status take_note(const SpaceNote &note);
+  Result<SpaceAccount::Cover> await_cover(Request &, const SpaceGetArgs &);
+  Status await_noted(Request &, const SpaceGetArgs &);
+  Result<nnti::PeerId> connect_server(std::uint32_t index, Deadline deadline);
+  Status tell_home(std::uint32_t home, const SpaceNote &note, Deadline deadline);
+  void tell_all_to(std::uint32_t home);
+  void lose_holder(std::uint32_t server);
 
   nssi::Outcome<ListResult> list(Request &) override;
 
@@ -167,6 +199,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void settle_all();
   void look_after();
   void begin_looking_after();
+  void take_leave();
+  void lose_server(nnti::PeerId peer);
   void note_place(nnti::PeerId peer);
 
   nssi::Runtime &runtime_;
@@ -180,11 +214,20 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::vector<StreamPtr> in_order_;  ///< at the first server, as they were made
   std::map<std::string, StreamPtr, std::less<>> by_name_;
   WaitQueue made_;  ///< a stream
-  Space space_;
-  WaitQueue put_;  ///< into the space
+  SpaceShelf space_;
+  SpaceAccount names_;                  ///< of which this server keeps account
+  std::list<WaitingGet *> space_gets_;  ///< of these names
+  struct Holder {
+    nnti::PeerId peer;
+    std::uint64_t incarnation = 0;
+  };
+  std::map<std::uint32_t, Holder> holders_;  ///< other servers that have some of them
+  WaitQueue noted_;                          ///< what was put here is on the shelf
+  std::uint64_t being_noted_ = 0;            ///< puts that are to be there when its account has heard of them
   std::vector<JoinArgs> joined_;
   std::map<std::uint32_t, nnti::PeerId> servers_;  ///< to the others that this one has connected to
   std::set<std::uint64_t> local_;                  ///< peers on this node
+  Account::Gone gone_;                             ///< peers that were lost just now
   bool is_ready_ = false;                          ///< what was in the log is known
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
