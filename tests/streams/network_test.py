@@ -55,7 +55,7 @@ class Across(Link):
         self.end_servers(server)
 
     def test_a_link_that_is_cut_loses_nothing(self):
-        self.check_cuts(0.3, 3)   # longer than NSSI makes a connection again (1 s)
+        self.check_cuts(0.3, 1.5)   # longer than NSSI makes a connection again (1 s)
 
     @unittest.skipUnless(SWEEP, "in the sweep")
     def test_a_link_that_is_cut_for_long_loses_nothing(self):

@@ -132,7 +132,7 @@ class NoReceivers(Streams):
         self.step(writer, 2)
         for serve, said in ((lambda connection: None, "says nothing"), (say_garbage, "."), (socket.socket.close, ".")):
             stranger = NoReceiver(self, serve)
-            _, err = self.told(self.stream(*forward, stranger.address, "--timeout", "2"), 1)
+            _, err = self.told(self.stream(*forward, stranger.address, "--timeout", "1"), 1)
             self.assertRegex(err, said)
             self.assertTrue(stranger.connections)
         self.end(writer)

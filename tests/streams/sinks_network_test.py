@@ -80,10 +80,10 @@ class OverLink(Link, Streams):
 
 class ForwardOverTcp(OverLink):
     def test_to_servers_over_a_link_that_is_cut(self):
-        self.check_servers(0.3, 1.5)
+        self.check_servers(0.3, 1)
 
     def test_to_a_receiver_over_a_link_that_is_cut(self):
-        self.check_socket(0.3, 1.5)
+        self.check_socket(0.3, 1)
 
     def test_keeps_to_its_rate_also_after_a_cut(self):
         with self.there():
