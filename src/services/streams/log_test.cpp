@@ -152,6 +152,16 @@ TEST_F(Logged, ANamedSubscriptionResumesAtAServerThatIsStartedAnew) {
   expect_step(reader, 6, 10);
 }
 
+TEST_F(Logged, ANamedSubscriptionThatHasReadNothingYetHoldsAllStepsAtAServerThatIsStartedAnew) {
+  auto writer = open_writer(Durability::kLogged);
+  ASSERT_TRUE(open_reader("all").close(soon()).ok());
+  for (int i = 0; i < 3; ++i) write_step(writer, kMegabyte);
+  restart();
+  for (int i = 0; i < 3; ++i) write_step(writer, kMegabyte);
+  auto reader = open_reader("all");
+  for (std::uint64_t step = 0; step < 6; ++step) expect_step(reader, step, kMegabyte);
+}
+
 TEST_F(Logged, WhatWasInMemoryOnlyIsLostWithTheServer_AndWhoHadItIsTold) {
   auto writer = open_writer(Durability::kMemory);
   auto reader = open_reader("all");

@@ -423,6 +423,16 @@ std::uint64_t Account::beginning(const ReaderArgs &args) const {
   return first_there;
 }
 
+void Account::subscribe(const std::string &subscription, Clock::time_point now) {
+  if (std::ranges::find(groups_, subscription, &Group::subscription) != groups_.end()) return;
+  Group made;
+  made.subscription = subscription;
+  made.first = oldest();
+  made.heard = now;
+  const auto first = made.first;
+  add_group(std::move(made), 1, first);
+}
+
 Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now) {
   auto *group = find_group_of(args);
   if (group == nullptr) {

@@ -152,6 +152,8 @@ class Account {
   void lose_server(std::uint32_t server);
 
   // --- readers ------------------------------------------------------------------------------------------------------
+  /// A subscription of one rank, which is not there yet; nothing, if there is one of that name.
+  void subscribe(const std::string &subscription, Clock::time_point now);
   Status seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now);
   Group *find_group(Key reader);
   Rank *find_rank(Key reader);

@@ -73,6 +73,9 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
     return config.bad_value("streams.index", "a number below that of the servers (streams.servers)");
   options.log_path = log_folder(config, options.index);
   options.first = config.get_or("streams.first", own_place(config));
+  auto sinks = parse_sink_rules(config.get_or("streams.sinks", ""));
+  if (!sinks.ok()) return sinks.error();
+  options.sinks = *std::move(sinks);
   options.files = config.get_or("streams.files", "");
   if (options.files.empty()) return options;
   read_files_options(config, options);

@@ -104,6 +104,7 @@ Status Server::restore(Recovered found) {
     for (const auto number : numbers)
       if (auto status = stream->account->take(stream->shelf.report(number, options_.index)); !status.ok())
         return status;
+    subscribe_sinks(*stream);
     settle(*stream);
   }
   if (!in_order_.empty()) begin_looking_after();

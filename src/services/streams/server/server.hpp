@@ -18,6 +18,7 @@
 #include <services/streams/server/space_account.hpp>
 #include <services/streams/server/space_shelf.hpp>
 #include <services/streams/server/store.hpp>
+#include <services/streams/sink_rules.hpp>
 #include <streams_rpc.hpp>
 
 #include <chrono>
@@ -45,6 +46,7 @@ struct ServerOptions {
   std::uint64_t log_bytes = std::uint64_t{16} << 30;
   std::chrono::milliseconds reader_timeout{30'000};
   std::uint64_t space_versions = 4;
+  std::vector<SinkRule> sinks;          ///< for which streams that match are held from their first steps on
   std::string first;                    ///< where the first server is, for the others
   std::string files;                    ///< which files of a run are streams, as FileSteps takes it; empty: none
   std::chrono::milliseconds linger{0};  ///< for who reads every step of what has ended, when the server is to end
@@ -117,6 +119,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   Result<StreamPtr> stream_to_write(const WriterArgs &args);
   StreamPtr make_stream(const std::string &name, Lasting lasting);
   void replace(const StreamPtr &former, const StreamPtr &with);
+  void subscribe_sinks(const Stream &stream);
   bool may_begin(const Stream &stream, const Seat &seat, std::uint64_t bytes) const;
   bool reserve(Stream &stream, Seat &seat, std::uint64_t bytes);
   std::vector<std::uint64_t> take_released(Seat &seat);

@@ -54,6 +54,12 @@ void Server::replace(const StreamPtr &former, const StreamPtr &with) {
   forget_replaced();
 }
 
+/// They come when they have seen that there is a stream.
+void Server::subscribe_sinks(const Stream &stream) {
+  for (const auto &sink : options_.sinks)
+    if (sink.matches(stream.account->name())) stream.account->subscribe(sink.subscription(), nessie::Clock::now());
+}
+
 Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
   const auto found = by_name_.find(args.stream);
   const auto former = found == by_name_.end() ? nullptr : found->second;
@@ -82,6 +88,8 @@ Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
   auto made = make_stream(args.stream, args.lasting);
   made->account->begin_group(args.size, args.await_readers);
   if (former) replace(former, made);
+  subscribe_sinks(*made);
+  settle(*made);
   return made;
 }
 

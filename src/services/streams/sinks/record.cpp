@@ -86,6 +86,17 @@ std::uint64_t Recorder::wanted() const { return !file_ || file_->numbers().empty
 Status Recorder::take(Step &step) {
   if (step.number() < wanted())
     return Error{Code::kOutOfRange, fmt::format("step {} is in {} already", step.number(), printable(options_.path))};
+  auto taken = write(step);
+  if (taken.code() != Code::kIo) return taken;
+  auto error = taken.error();
+  error.message = fmt::format(
+      "step {} is not in {}: {}. The steps before it are: continue the file, with --append, when "
+      "it can be written again",
+      step.number(), printable(options_.path), error.message);
+  return error;
+}
+
+Status Recorder::write(Step &step) {
   if (!file_ || !file_->has_room(step)) return begin_anew(step);
   if (auto written = file_->write(step); !written.ok()) return written;
   return commit(*file_, fd_, step.number());

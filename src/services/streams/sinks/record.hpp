@@ -29,7 +29,8 @@ class Recorder : public Sink {
   static Result<std::unique_ptr<Recorder>> open(const RecordOptions &options);
 
   std::uint64_t wanted() const override;
-  /// Also kUnsupported: as widened(). kOutOfRange: its number is below wanted().
+  /// Also kUnsupported: as widened(). kOutOfRange: its number is below wanted(). kIo: the disk is full, or fails; the
+  /// file is to be opened anew, to continue it, and has the steps before.
   Status take(Step &step) override;
   Status finish() override;
   /// How often the whole file had to be written anew.
@@ -38,6 +39,7 @@ class Recorder : public Sink {
  private:
   explicit Recorder(RecordOptions options) : options_(std::move(options)) {}
   Status open_file();
+  Status write(Step &step);
   Status begin_anew(Step &step);
   Result<StepFile> make_file(const std::string &path, Layout layout, Step &step);
   Status put_in_place(const std::string &beside);
