@@ -163,6 +163,7 @@ Status Account::take(const StepReport &report) {
     auto &known = steps_[report.step];
     if (!known.servers.contains(report.server)) {
       take_part(known, report);
+      for (auto &[name, variable] : known.variables) variable.boxes.clear();
       known.bytes += report.bytes;
       for (const auto &told : report.variables)
         if (told.variable.is_constant) has_new_constants_ |= constants_[told.variable.name].insert(report.step).second;
@@ -234,7 +235,7 @@ void Account::move_to(std::uint64_t needed) {
 }
 
 const Needed &Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
-  if (std::ranges::any_of(groups_, &Group::holds)) keep_bytes = 0;
+  if (!held_.empty()) keep_bytes = 0;
   if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
   move_to(needed());
   // For late readers, and the newest always, as views have nothing else.
