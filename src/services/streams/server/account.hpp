@@ -41,6 +41,7 @@ class Least {
     if (--found->second == 0) counts_.erase(found);
   }
   void clear() { counts_.clear(); }
+  bool empty() const { return counts_.empty(); }
   /// The greatest number there is, if there is none.
   std::uint64_t get() const { return counts_.empty() ? ~std::uint64_t{0} : counts_.begin()->first; }
 

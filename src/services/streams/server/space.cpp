@@ -123,6 +123,7 @@ nssi::Outcome<void> Server::space_note(Request &request, const SpaceNote &args) 
 
 nssi::Outcome<void> Server::space_keep(Request &, const SpaceKeptArgs &args) {
   space_.drop_before(args.name, args.first);
+  noted_.notify_all();
   store_->notify();
   return Status();
 }
@@ -234,7 +235,7 @@ Result<SpaceAccount::Cover> Server::await_cover(Request &request, const SpaceGet
 Status Server::await_noted(Request &request, const SpaceGetArgs &args) {
   while (elements_in(space_.blocks(args), args.box) < args.wanted) {
     if (auto status = request.check(); !status.ok()) return status;
-    if (being_noted_ == 0 || is_ending_)
+    if (being_noted_ == 0 || is_ending_ || space_.is_gone(args.name, args.version_number))
       return Error{Code::kNotFound,
                    fmt::format("version {} of '{}' is gone", args.version_number, std::string_view(args.name))};
     if (auto status = noted_.wait(request.deadline()); !status.ok()) return status;

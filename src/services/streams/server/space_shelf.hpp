@@ -25,6 +25,7 @@ class SpaceShelf {
   std::vector<Block> blocks(const SpaceGetArgs &args) const;
   /// Versions of the name before that one go.
   void drop_before(std::string_view name, std::uint64_t version);
+  bool is_gone(std::string_view name, std::uint64_t version) const;
   /// All that is here, as accounts of names are told of it: of those that `home` keeps, of `servers`.
   std::vector<SpaceNote> notes(std::uint32_t home, std::uint32_t servers) const;
   /// What its chunks take.
@@ -37,9 +38,13 @@ class SpaceShelf {
     std::vector<Key> put_by;  ///< each block
     std::set<Key> puts;       ///< also those without elements
   };
+  struct Named {
+    std::map<std::uint64_t, Version> versions;
+    std::uint64_t gone_before = 0;
+  };
   const Version *find(std::string_view name, std::uint64_t version) const;
   std::shared_ptr<Tally> tally_ = std::make_shared<Tally>();
-  std::map<std::string, std::map<std::uint64_t, Version>, std::less<>> names_;
+  std::map<std::string, Named, std::less<>> names_;
 };
 
 }  // namespace streams
