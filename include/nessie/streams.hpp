@@ -205,6 +205,22 @@ struct Figures {
   std::uint64_t elements = 0;  ///< that count: neither NaN nor fill values
 };
 
+/// What a step is of the files of an unmodified program (nessie run --stream).
+struct Source {
+  enum class Kind {
+    kRecord = 1,       ///< one of a file that has record variables
+    kFile = 2,         ///< all of a file that has none
+    kNumberedFile = 3  ///< one of several files that are numbered
+  };
+  static constexpr std::int64_t kNoRecord = -1;
+  Kind kind = Kind::kRecord;
+  std::int64_t record = kNoRecord;  ///< of kRecord; of a step that has nothing but fixed variables: kNoRecord
+  /// Of the file, in the format that it has of netCDF's classic ones, as it stood when the step was complete: its
+  /// dimensions, variables and attributes, in their order. The number of records in it says nothing. The same one as
+  /// long as nothing of it changes.
+  std::shared_ptr<const std::vector<std::byte>> header;
+};
+
 class ReaderState;
 
 /// One rank of a group that reads a stream. Moves. Dropped, it holds nothing any more; a named subscription resumes.
@@ -237,6 +253,8 @@ class Reader {
   const std::vector<Attribute> &attributes() const;
   /// Null: there is none.
   const Variable *find(std::string_view variable) const;
+  /// Null: writers have put the open step. Lives until the next begin_step().
+  const Source *source() const;
 
   /// Gets a box into `destination`, which has room for it (`size_bytes`). Elements that nobody has put have the
   /// variable's fill value. kNotFound: no such variable in this step; some elements were never put, and there is no

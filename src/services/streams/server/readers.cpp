@@ -76,7 +76,10 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
     auto result = stream->account->next(args.reader, args.ended, nessie::Clock::now());
     if (!std::exchange(is_settled, true)) settle(*stream);
     if (result) {
-      if (result->state == NextState::kStepIsThere) add_small_blocks(*stream, *result);
+      if (result->state == NextState::kStepIsThere) {
+        add_small_blocks(*stream, *result);
+        result->source = source_of(*stream, result->step, args.headers);
+      }
       return *std::move(result);
     }
     if (auto status = request.check(); !status.ok()) return status.error();

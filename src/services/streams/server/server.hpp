@@ -84,8 +84,10 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
     struct FileData {
       FileSource source;
       Variables variables;
+      std::uint32_t headers = 0;
     };
     std::map<std::uint64_t, FileData> file_steps;  ///< those that may be read
+    std::uint32_t headers = 0;                     ///< that its files have had
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
@@ -168,6 +170,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void take_file_step(const FileStep &step);
   void end_file(const std::string &name, const std::string &why);
   void await_file_readers();
+  static StepSource source_of(const Stream &stream, std::uint64_t step, std::uint32_t known_headers);
   static std::optional<FileVariable> find_in_file(const Stream &stream, const GetArgs &args);
   Status read_file(Request &, const FileVariable &from, const Box &box,
                    const std::function<Status(const Box &slice, std::span<std::byte> bytes)> &take);
