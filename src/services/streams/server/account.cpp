@@ -235,9 +235,7 @@ void Account::move_to(std::uint64_t needed) {
 }
 
 const Needed &Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
-  const bool has_views =
-      std::ranges::any_of(groups_, [](const Group &group) { return !group.holds() && group.connected > 0; });
-  if (!has_views && !held_.empty()) keep_bytes = 0;
+  if (views_ == 0 && !held_.empty()) keep_bytes = 0;
   if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
   move_to(needed());
   // For late readers, and the newest always, as views have nothing else.

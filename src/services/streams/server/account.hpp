@@ -204,6 +204,7 @@ class Account {
   void forget_ranks(const Group &group);
   void remove_groups_without_readers();
   template <class Change> void change(Group &group, const Change &change);
+  void connect(Group &group, Rank &rank, bool is_connected);
 
   const Key key_;
   const std::string name_;
@@ -228,7 +229,8 @@ class Account {
   std::map<std::string, VariableArgs, std::less<>> variables_;  ///< as of the last complete step
   std::list<Group> groups_;
   std::unordered_map<Key, std::pair<Group *, std::size_t>> readers_;
-  Least held_;  ///< what each group that holds has ended
+  Least held_;               ///< what each group that holds has ended
+  std::uint32_t views_ = 0;  ///< ranks of views that are connected
   std::set<Group *> moved_;
 };
 

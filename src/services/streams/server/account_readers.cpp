@@ -53,6 +53,12 @@ template <class Change> void Account::change(Group &group, const Change &change)
   if (!group.subscription.empty()) moved_.insert(&group);
 }
 
+void Account::connect(Group &group, Rank &rank, bool is_connected) {
+  const auto before = group.connected;
+  group.connect(rank, is_connected);
+  if (!group.holds()) views_ += group.connected - before;
+}
+
 Account::Group &Account::add_group(Group group, std::size_t size, std::uint64_t ended) {
   auto &added = groups_.emplace_back(std::move(group));
   added.assign(size, ended);
@@ -152,7 +158,7 @@ Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_poi
   const bool is_another = rank.key != args.reader;
   name_rank(*group, rank, args.reader);
   rank.peer = peer;
-  group->connect(rank, true);
+  connect(*group, rank, true);
   rank.attributes_told = 0;
   if (is_another && args.known == 0 && group->connected == 1) {
     const auto ended = group->ended();  // all go on after what all of them had ended
@@ -256,7 +262,7 @@ void Account::close_reader(Key reader, std::uint64_t ended, bool unsubscribes) {
   if (group == nullptr) return;
   auto &rank = *find_rank(reader);
   change(*group, [&] { group->set_ended(rank, std::max(rank.ended, ended)); });
-  group->connect(rank, false);
+  connect(*group, rank, false);
   if (unsubscribes) {
     group->subscription.clear();
     moved_.erase(group);
@@ -267,7 +273,7 @@ void Account::close_reader(Key reader, std::uint64_t ended, bool unsubscribes) {
 void Account::lose_readers(const Gone &gone) {
   for (auto &group : groups_)
     for (auto &rank : group.ranks)
-      if (rank.is_connected && gone.contains(rank.peer.value)) group.connect(rank, false);
+      if (rank.is_connected && gone.contains(rank.peer.value)) connect(group, rank, false);
   remove_groups_without_readers();
 }
 
