@@ -106,14 +106,14 @@ class StreamRecord(ProcessTestCase):
         except OSError:
             return 0
 
-    def record_numbered(self, kind):
-        run = self.start_run(kind, "out.%d.nc", 3, "--stream=out.*.nc")
+    def record_numbered(self, kind, count=3):
+        run = self.start_run(kind, "out.%d.nc", count, "--stream=out.*.nc")
         recording = self.start_record("out.*.nc")
         wait_until(lambda: os.path.exists(self.path("written")), "the end of the program")
         self.end_run(run)                 # numbered files end with their run
         code, out, err = recording.finish()
         self.assertEqual(code, 0, out + err)
-        files = [netCDF4.Dataset(self.path(f"out.{number}.nc")) for number in range(3)]
+        files = [netCDF4.Dataset(self.path(f"out.{number}.nc")) for number in range(count)]
         one = netCDF4.Dataset(self.path("recorded.nc"))
         for each in [one, *files]:
             each.set_auto_mask(False)
@@ -137,6 +137,10 @@ class StreamRecord(ProcessTestCase):
             self.assertEqual(one[name].dimensions, ("step", *files[0][name].dimensions))
             self.assertEqual(one[name].ncattrs(), files[0][name].ncattrs())
             numpy.testing.assert_array_equal(one[name][...], numpy.stack([each[name][...] for each in files]))
+
+    def test_many_small_files_are_all_there(self):
+        one, files = self.record_numbered("fixed", 40)
+        numpy.testing.assert_array_equal(one["T"][...], numpy.stack([each["T"][...] for each in files]))
 
     @unittest.skipUnless(shutil.which("ncks"), "NCO is not installed")
     def test_nco_reads_it(self):
