@@ -126,6 +126,10 @@ constexpr Entry kWorkloads[] = {
      "S3D's checkpoints of 64^3 on two processes, kept in the memory of one server, of two, in a log, or written "
      "through; beside `memory`, and the log's disk by itself",
      "Nessie (CUG 2012), section 7: the resilience of data services"},
+    {"staging-streams", bench::staging_streams,
+     "S3D's checkpoints of 64^3 on two processes under `nessie run --stream`: with nobody who looks, and all recorded; "
+     "beside the same without",
+     "PnetCDF staging (PDSW 2011), section 1: staging areas in which data are worked on while they wait"},
     {"staging-spill", bench::staging_spill,
      "output of a hundred times a server's memory, spilled to a disk; beside native PnetCDF and that disk by itself",
      "PnetCDF staging (PDSW 2011), section 3.2: bursts of I/O, larger than the servers' memory"},

@@ -52,6 +52,7 @@ nessie::Status commsplitter(const Options &options, Report &report);
 nessie::Status xdr_arrays(const Options &options, Report &report);
 nessie::Status xfer(const Options &options, Report &report);
 nessie::Status staging_s3d(const Options &options, Report &report);
+nessie::Status staging_streams(const Options &options, Report &report);
 nessie::Status staging_contiguous(const Options &options, Report &report);
 nessie::Status staging_blocks(const Options &options, Report &report);
 nessie::Status staging_climate(const Options &options, Report &report);

@@ -139,6 +139,19 @@ std::string StagingTeam::why_no_burst_buffer() {
   return logged ? "" : fmt::format("the PnetCDF in {} keeps no log", burst_buffer_folder().string());
 }
 
+/// The same run, and who records that stream into a file, until both have ended.
+std::vector<std::string> StagingTeam::recorded_beside(const std::vector<std::string> &run,
+                                                      const std::string &stream) const {
+  std::vector<std::string> words{"sh",
+                                 "-c",
+                                 R"("$0" stream record "$1" -o "$2" & shift 2; "$@" || exit 1; wait $!)",
+                                 sibling("nessie"),
+                                 stream,
+                                 (log_.path() / "recorded.nc").string()};
+  words.insert(words.end(), run.begin(), run.end());
+  return words;
+}
+
 Result<Figures> StagingTeam::run_staged(const StagingCase &c, const std::string &mode, const std::string &mpi_io,
                                         const std::vector<std::string> &more) {
   if (auto status = prepare(c, mpi_io); !status.ok()) return status.error();
@@ -150,8 +163,11 @@ Result<Figures> StagingTeam::run_staged(const StagingCase &c, const std::string 
   const auto program = command(c.processes, c.program, mpi_io);
   if (!c.between.empty()) words.insert(words.end(), {"sh", "-c", "NESSIE_BENCH_RUN=$PPID exec \"$@\"", "sh"});
   words.insert(words.end(), program.begin(), program.end());
-  auto finished =
-      run(words, c.between.empty() ? std::vector<std::string>{} : std::vector{"NESSIE_BENCH_BETWEEN=" + c.between});
+  if (!c.recorded.empty()) words = recorded_beside(words, c.recorded);
+  std::vector<std::string> environment;
+  if (!c.between.empty()) environment.push_back("NESSIE_BENCH_BETWEEN=" + c.between);
+  environment.push_back("XDG_RUNTIME_DIR=" + summaries_.path().string());  // servers of streams are others' nowhere
+  auto finished = run(words, environment);
   if (!finished) return finished.error();
   std::ifstream file(summary_path);
   auto summary = nlohmann::json::parse(file, nullptr, false);

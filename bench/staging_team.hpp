@@ -30,7 +30,8 @@ struct StagingCase {
   std::vector<std::string> before{};   ///< likewise: runs natively before each run, and does not count; empty: nothing
   std::string decisive = "perceived_s";  ///< the MPI-IO layer that has less of this counts
   bool overlaps = false;                 ///< whether the share of the I/O in the run is of interest
-  std::string between{};  ///< a shell's command that a staged program is to carry out, which knows NESSIE_BENCH_RUN
+  std::string recorded{};  ///< a stream of a staged program's files that is recorded beside it; empty: none
+  std::string between{};   ///< a shell's command that a staged program is to carry out, which knows NESSIE_BENCH_RUN
 };
 
 /// A folder for files that goes when we go, however that is: a process of its own sees to it.
@@ -77,6 +78,7 @@ class StagingTeam {
   nessie::Result<StagingRun> run(const std::vector<std::string> &command,
                                  const std::vector<std::string> &environment = {});
   std::vector<std::string> burst_buffer_environment(bool keep_log) const;
+  std::vector<std::string> recorded_beside(const std::vector<std::string> &run, const std::string &stream) const;
 
   std::chrono::seconds limit_;
   Scratch files_{false}, log_{true}, summaries_{false};

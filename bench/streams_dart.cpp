@@ -8,7 +8,12 @@
 #include "streams_team.hpp"
 #include "timing.hpp"
 
+#include <services/streams/sinks/receive.hpp>
+
 #include <fmt/format.h>
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -37,6 +42,40 @@ Simulation simulation_for(const Options &options) {
 }
 constexpr int kOverload = 64;  ///< clients
 constexpr std::uint64_t kMegabyte = 1'000'000;
+
+/// Who takes the steps from the server.
+enum class Sink { kNone, kFile, kSocket };
+
+/// A process that takes steps over TCP, as another program would, and drops them.
+class StepReceiver {
+ public:
+  StepReceiver() : program_([](int, int to_parent) { return receive(to_parent); }) {
+    if (!program_.read_value(port_)) port_ = 0;
+  }
+  ~StepReceiver() { ::kill(program_.pid(), SIGKILL); }
+  int port() const { return port_; }
+
+ private:
+  struct Dropper final : nessie::streams::sinks::Keeper {
+    Status keep(const nessie::streams::sinks::Opening &, std::uint64_t, std::span<const std::byte>) override {
+      ++steps;
+      return {};
+    }
+    std::uint64_t kept() const override { return steps; }
+    std::uint64_t steps = 0;
+  };
+  static int receive(int to_parent) {
+    auto receiver = nessie::streams::sinks::Receiver::open({});
+    if (!receiver.ok()) return 1;
+    const auto address = receiver->address();
+    const int port = std::stoi(address.substr(address.rfind(':') + 1));
+    if (::write(to_parent, &port, sizeof port) != sizeof port) return 1;
+    Dropper dropper;
+    return receiver->run(dropper).ok() ? 0 : 1;
+  }
+  Partner program_;
+  int port_ = 0;
+};
 
 /// A writer's time, parted.
 class Shares {
@@ -76,8 +115,8 @@ class Sender {
     } else {
       void *memory = nullptr;
       status = shares.in_call([&] { return array_.span(*writer_, memory); });
-      compute();
       if (status.ok()) array_.fill(*writer_, memory);
+      compute();
     }
     return status.ok() ? shares.in_call([&] { return writer_->end_step(soon()); }) : status;
   }
@@ -117,7 +156,7 @@ class StreamsDart final : public Comparison {
     if (mode.ends_with("-asleep") || mode.ends_with("-computing")) return {"in_calls_percent", "%"};
     return {"bandwidth_MBps", "MB/s"};
   }
-  Status simulate(const PuttingMode &mode);
+  Status simulate(const PuttingMode &mode, Sink sink);
   Status send_at_once(const PuttingMode &mode, std::uint64_t size);
   Result<double> two_senders(const PuttingMode &mode, std::uint64_t size, double compute_s, double &percent) const;
   Status overload();
@@ -129,19 +168,26 @@ class StreamsDart final : public Comparison {
 // --- many clients -----------------------------------------------------------------------------------------------------
 
 /// They sleep between their sends, as here there are not cores enough for all to compute.
-Status StreamsDart::simulate(const PuttingMode &mode) {
+Status StreamsDart::simulate(const PuttingMode &mode, Sink sink) {
   const auto &s = simulation_;
   const auto memory = 2 * s.clients * (s.size_bytes + (1 << 20));
-  const auto server =
-      StreamsServer::start(options_.transport, {fmt::format("streams.memory={}", memory), "streams.keep=0"});
+  std::vector<std::string> settings{fmt::format("streams.memory={}", memory), "streams.keep=0"};
+  const Scratch folder(false);
+  std::optional<StepReceiver> receiver;
+  if (sink == Sink::kFile) settings.push_back(fmt::format("streams.sinks=record:*={}/", folder.path().string()));
+  if (sink == Sink::kSocket) {
+    receiver.emplace();
+    settings.push_back(fmt::format("streams.sinks=forward:*=tcp://127.0.0.1:{}", receiver->port()));
+  }
+  const auto server = StreamsServer::start(options_.transport, settings);
   if (!server) return server.error();
   const auto board = run_streams_crew(s.clients, [&](Board &shared, int member) -> Status {
     Sender sender((*server)->at(), member, s.clients, s.size_bytes, mode.how);
     if (auto status = sender.open(); !status.ok()) return status;
     Shares shares;
     auto next = std::chrono::steady_clock::time_point();
-    for (int step = -1; step < s.steps; ++step) {  // in the first one memory is mapped
-      if (step < 1 && !shared.meet(s.clients, step + 2)) return Error{nessie::Code::kTimedOut, "not all clients came"};
+    for (int step = -2; step < s.steps; ++step) {  // in the first two memory is mapped
+      if (step < 1 && !shared.meet(s.clients, step + 3)) return Error{nessie::Code::kTimedOut, "not all clients came"};
       if (step < 1) next = std::chrono::steady_clock::now();
       if (step == 0) shares.start_anew();
       const auto sleep = [&] { std::this_thread::sleep_until(next); };
@@ -153,7 +199,8 @@ Status StreamsDart::simulate(const PuttingMode &mode) {
     return sender.close();
   });
   if (!board) return board.error();
-  add(ours(fmt::format("{}-asleep", mode.mode), s.size_bytes, s.clients), mean_us(**board, s.clients));
+  const char *const to = sink == Sink::kNone ? "" : sink == Sink::kFile ? "-file" : "-socket";
+  add(ours(fmt::format("{}{}-asleep", mode.mode, to), s.size_bytes, s.clients), mean_us(**board, s.clients));
   return {};
 }
 
@@ -239,7 +286,8 @@ Status StreamsDart::overload() {
 
 Status StreamsDart::measure() {
   for (const auto &mode : {kPuttingModes[0], kPuttingModes[1]})
-    if (auto status = simulate(mode); !status.ok()) return status;
+    for (const auto sink : {Sink::kNone, Sink::kFile, Sink::kSocket})
+      if (auto status = simulate(mode, sink); !status.ok()) return status;
   if (auto status = add(run_one_sided(options_, sizes_)); !status.ok()) return status;
   for (const auto size : sizes_)
     for (const auto &mode : kPuttingModes)

@@ -2,6 +2,7 @@
 ! nessie/streams.h, and streams.cpp, as Fortran sees them; programs use module nessie_streams.
 module nessie_streams_c
   use, intrinsic :: iso_c_binding
+  use nssi_c, only: code_of_handle, code_of_time
   implicit none
   public
 
@@ -45,17 +46,6 @@ module nessie_streams_c
 
   ! Functions of the same shape; all of these give a nessie_code.
   abstract interface
-    function code_of_stream(stream) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: stream
-      integer(c_int) :: code
-    end function
-    function code_of_stream_in_time(stream, timeout_ms) result(code) bind(C)
-      import :: c_ptr, c_int, c_int32_t
-      type(c_ptr), value :: stream
-      integer(c_int32_t), value :: timeout_ms
-      integer(c_int) :: code
-    end function
     function number_of_stream(stream) result(number) bind(C)
       import :: c_ptr, c_int64_t
       type(c_ptr), value :: stream
@@ -70,8 +60,8 @@ module nessie_streams_c
     end function
   end interface
 
-  procedure(code_of_stream), bind(C) :: nessie_stream_drop, nessie_space_close
-  procedure(code_of_stream_in_time), bind(C) :: nessie_stream_close, nessie_stream_unsubscribe, nessie_stream_end_step
+  procedure(code_of_handle), bind(C) :: nessie_stream_drop, nessie_space_close
+  procedure(code_of_time), bind(C) :: nessie_stream_close, nessie_stream_unsubscribe, nessie_stream_end_step
   procedure(number_of_stream), bind(C) :: nessie_stream_step, nessie_stream_missed
   procedure(code_and_list), bind(C) :: nessie_stream_variables, nessie_stream_attributes
 

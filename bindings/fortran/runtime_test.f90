@@ -3,6 +3,7 @@
 ! serves while it waits.
 module runtime_test_parts
   use, intrinsic :: iso_c_binding
+  use expectations
   use nssi
   implicit none
 
@@ -29,21 +30,6 @@ module runtime_test_parts
   end type
 
 contains
-
-  subroutine expect(is_so, what)
-    logical, intent(in) :: is_so
-    character(len=*), intent(in) :: what
-    if (is_so) return
-    print '(2a)', 'not so: ', what
-    stop 1
-  end subroutine
-  subroutine expect_ok(status, what)
-    type(nessie_status), intent(in) :: status
-    character(len=*), intent(in) :: what
-    if (status%ok()) return
-    print '(4a)', 'failed: ', what, ': ', status%message
-    stop 1
-  end subroutine
 
   recursive subroutine gate_serve(self, request)
     class(gate_t), intent(inout) :: self

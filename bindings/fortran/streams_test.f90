@@ -2,25 +2,12 @@
 ! What is particular to streams in Fortran; what all languages share is in tests/languages. Needs nessie-streams.
 module streams_test_parts
   use, intrinsic :: iso_c_binding
+  use expectations
   use nessie_streams
   implicit none
 
 contains
 
-  subroutine expect(is_so, what)
-    logical, intent(in) :: is_so
-    character(len=*), intent(in) :: what
-    if (is_so) return
-    print '(2a)', 'not so: ', what
-    stop 1
-  end subroutine
-  subroutine expect_ok(status, what)
-    type(nessie_status), intent(in) :: status
-    character(len=*), intent(in) :: what
-    if (status%ok()) return
-    print '(4a)', 'failed: ', what, ': ', status%message
-    stop 1
-  end subroutine
   subroutine expect_code(status, code, what)
     type(nessie_status), intent(in) :: status
     integer(c_int32_t), intent(in) :: code

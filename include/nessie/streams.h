@@ -169,8 +169,8 @@ int nessie_stream_put(nessie_stream *stream, const char *variable, int32_t ndims
  * Null for a box of no elements. */
 int nessie_stream_span(nessie_stream *stream, const char *variable, int32_t ndims, const int64_t *start,
                        const int64_t *count, void **memory);
-/* As nessie_stream_put(), but without a copy: `data` is borrowed until nessie_stream_end_step() has returned NESSIE_OK,
- * or the handle is closed. */
+/* As nessie_stream_put(), but `data` is borrowed until nessie_stream_end_step() has returned NESSIE_OK, or the handle
+ * is closed: a server of another node pulls it from where it is; for one of this node it is copied at once. */
 int nessie_stream_put_lent(nessie_stream *stream, const char *variable, int32_t ndims, const int64_t *start,
                            const int64_t *count, const void *data);
 

@@ -152,8 +152,9 @@ class Writer {
   /// Memory to compute the box into, in C order, aligned to 64 bytes, until end_step(); what it holds is unspecified.
   /// Servers on this node keep it where it is. Errors as put(). Null for a box of no elements.
   Result<void *> span(std::string_view variable, const Box &box);
-  /// As put(), but without a copy: `data`, in C order, is borrowed until end_step() has returned ok, or the writer is
-  /// dropped.
+  /// As put(), but `data`, in C order, is borrowed until end_step() has returned ok, or the writer is dropped: a server
+  /// of another node pulls it from where it is; for one of this node it is copied at once, as that is cheaper than a
+  /// copy by the server.
   Status put_lent(std::string_view variable, const Box &box, const void *data);
 
   /// Ends the step: ok when the servers have all that this rank has put, which outlives what Durability says. Readers
@@ -207,6 +208,22 @@ struct Figures {
   std::uint64_t elements = 0;  ///< that count: neither NaN nor fill values
 };
 
+/// What a step is of the files of an unmodified program (nessie run --stream).
+struct Source {
+  enum class Kind {
+    kRecord = 1,       ///< one of a file that has record variables
+    kFile = 2,         ///< all of a file that has none
+    kNumberedFile = 3  ///< one of several files that are numbered
+  };
+  static constexpr std::int64_t kNoRecord = -1;
+  Kind kind = Kind::kRecord;
+  std::int64_t record = kNoRecord;  ///< of kRecord; of a step that has nothing but fixed variables: kNoRecord
+  /// Of the file, in the format that it has of netCDF's classic ones, as it stood when the step was complete: its
+  /// dimensions, variables and attributes, in their order. The number of records in it says nothing. The same one as
+  /// long as nothing of it changes.
+  std::shared_ptr<const std::vector<std::byte>> header;
+};
+
 class ReaderState;
 
 /// One rank of a group that reads a stream. Moves. Dropped, it holds nothing any more; a named subscription resumes.
@@ -239,6 +256,8 @@ class Reader {
   const std::vector<Attribute> &attributes() const;
   /// Null: there is none.
   const Variable *find(std::string_view variable) const;
+  /// Null: writers have put the open step. Lives until the next begin_step().
+  const Source *source() const;
 
   /// Gets a box into `destination`, which has room for it (`size_bytes`). Elements that nobody has put have the
   /// variable's fill value. kNotFound: no such variable in this step; some elements were never put, and there is no
@@ -281,7 +300,9 @@ class Memory {
 
 class SpaceState;
 
-/// The shared space: arrays under names, with versions, each element of a version written once, by whomever.
+/// The shared space: arrays under names, with versions, each element of a version written once, by whomever. What is
+/// put goes to servers of this node in turn, and counts for their memory, as steps do: what does not fit into it goes
+/// to their logs. It does not outlive them: what a server had is lost with it, and what others had is still there.
 class Space {
  public:
   /// Finds the servers. `at` as WriterOptions::at.
@@ -293,12 +314,13 @@ class Space {
   /// ok: the servers have it, and whoever waits for it is told. Of each name the last `streams.space_versions` versions
   /// stay. kExists: some of these elements are there already in this version. kInvalidArgument: another type or number
   /// of dimensions than the name has had; a negative start or count. kNotFound: the version is older than those that
-  /// stay. kBusy: no room by the deadline. Nothing was put then.
+  /// stay. kBusy: no room by the deadline, nor in the log. Nothing was put then.
   Status put(std::string_view name, std::uint64_t version, Type type, const Box &box, const void *data,
              Deadline deadline);
   /// Waits until every element of the box was put in that version. kTimedOut: not by the deadline; the message says how
-  /// many were. kNotFound: the version is gone. kInvalidArgument: another type or number of dimensions. kOutOfRange:
-  /// `size_bytes` is too small.
+  /// many were. kNotFound: the version is gone. kPeerLost: some of the box was put, and is lost with its server; or the
+  /// server that keeps account of the name was started anew, which is told once. It may be put again. kInvalidArgument:
+  /// another type or number of dimensions. kOutOfRange: `size_bytes` is too small.
   Status get(std::string_view name, std::uint64_t version, Type type, const Box &box, void *destination,
              std::size_t size_bytes, Deadline deadline);
   /// The newest version of which anything was put. kNotFound: there is none.
@@ -319,6 +341,12 @@ struct ReaderInfo {
   std::uint64_t missed = 0;
 };
 
+/// What one of the servers has of a stream.
+struct StreamShare {
+  int server = 0;
+  std::uint64_t memory_bytes = 0, log_bytes = 0;
+};
+
 /// A stream, as the servers see it.
 struct StreamInfo {
   enum class State { kOpen, kEnded, kInterrupted };
@@ -328,10 +356,11 @@ struct StreamInfo {
   bool is_file = false;        ///< a staged file of an unmodified program's
   int writers = 0, connected = 0;
   Durability durability = Durability::kMemory;
-  std::uint64_t steps = 0;   ///< that were complete
-  std::uint64_t oldest = 0;  ///< of those that the servers have; `steps`, if they have none
-  std::uint64_t memory_bytes = 0, log_bytes = 0;
-  std::vector<Variable> variables;  ///< as of the last complete step
+  std::uint64_t steps = 0;                        ///< that were complete
+  std::uint64_t oldest = 0;                       ///< of those that the servers have; `steps`, if they have none
+  std::uint64_t memory_bytes = 0, log_bytes = 0;  ///< at all servers
+  std::vector<StreamShare> servers;               ///< each that has some of it; one that has not answered is missing
+  std::vector<Variable> variables;                ///< as of the last complete step
   std::vector<Attribute> attributes;
   std::vector<ReaderInfo> readers;
 };

@@ -222,8 +222,8 @@ class Endpoint {
   /// Where one fails, the next one is tried, and leaves half of the time to the one after it; only a wrong credential
   /// is final. kInvalidArgument: the URL does not parse. kUnsupported: none of its transports can reach it from here
   /// (the message says why for each, and what there is). kRefused: the credentials differ. kTimedOut. kPeerLost:
-  /// nobody listens there any more. Where several failed: the code of the first. kCancelled: `stop` was requested, by
-  /// whatever thread.
+  /// nobody listens there any more; the network is down. Where several failed: the code of the first. kCancelled:
+  /// `stop` was requested, by whatever thread.
   Result<PeerId> connect(std::string_view url, Deadline deadline, const std::stop_token &stop = {});
   /// Begins the same, without waiting. kInvalidArgument: the URL does not parse.
   Result<ConnectAttempt> start_connecting(std::string_view url, Deadline deadline);

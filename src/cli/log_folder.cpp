@@ -6,13 +6,12 @@
 #include <base/file.hpp>
 #include <base/printable.hpp>
 #include <base/random.hpp>
+#include <base/storage.hpp>
 #include <services/staging/durability.hpp>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,18 +25,9 @@ namespace {
 
 constexpr const char *kNote = "/log.folder";
 
-bool is_on_storage(const std::string &folder) {
-  struct statfs system {};
-  if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) return false;
-  return system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
-}
-
 std::string default_base() {
   const char *said = std::getenv("TMPDIR");
-  const std::string own = said != nullptr && *said == '/' ? said : "";
-  for (const auto &folder : {own, std::string("/var/tmp")})
-    if (is_on_storage(folder)) return folder;
-  return own.empty() ? "/tmp" : own;
+  return folder_on_disk().value_or(said != nullptr && *said == '/' ? said : "/tmp");
 }
 
 }  // namespace

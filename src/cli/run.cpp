@@ -101,7 +101,8 @@ class Job {
                      may_use_other_nodes(options.command, Environment::current())),
         installation_(installation),
         preload_library_(installation.preload_library),
-        mode_(chosen(options.mode, "staging.mode", "auto")),
+        // A file that is left to native PnetCDF is no stream.
+        mode_(chosen(options.mode, "staging.mode", options.stream.empty() ? "auto" : "caching")),
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_of_a_node()))),
         // A network that nobody will use costs a third of a second to look for.
         listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),

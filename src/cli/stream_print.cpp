@@ -174,7 +174,8 @@ std::string describe(const StreamInfo &stream) {
 }
 
 ordered_json to_json(const StreamInfo &stream) {
-  auto variables = ordered_json::array(), attributes = ordered_json::array(), readers = ordered_json::array();
+  auto variables = ordered_json::array(), attributes = ordered_json::array(), readers = ordered_json::array(),
+       servers = ordered_json::array();
   for (const auto &each : stream.variables) variables.push_back(to_json(each));
   for (const auto &each : stream.attributes)
     attributes.push_back({{"variable", to_utf8(each.variable)},
@@ -182,6 +183,8 @@ ordered_json to_json(const StreamInfo &stream) {
                           {"type", streams::name_of(each.type)},
                           {"value", attribute_json(each)}});
   for (const auto &each : stream.readers) readers.push_back(to_json(each));
+  for (const auto &each : stream.servers)
+    servers.push_back({{"server", each.server}, {"memory_bytes", each.memory_bytes}, {"log_bytes", each.log_bytes}});
   return {{"name", to_utf8(stream.name)},
           {"state", name_of(stream.state)},
           {"why", to_utf8(stream.why)},
@@ -193,6 +196,7 @@ ordered_json to_json(const StreamInfo &stream) {
           {"oldest", stream.oldest},
           {"memory_bytes", stream.memory_bytes},
           {"log_bytes", stream.log_bytes},
+          {"servers", std::move(servers)},
           {"variables", std::move(variables)},
           {"attributes", std::move(attributes)},
           {"readers", std::move(readers)}};

@@ -49,13 +49,15 @@ class Teller {
                                       {"bytes", progress.bytes},
                                       {"skipped", progress.skipped},
                                       {"missing", progress.missing},
+                                      {"gaps", progress.gaps},
                                       {"last", progress.steps > 0 ? ordered_json(progress.last) : ordered_json()},
                                       {"ended", progress.has_ended}}
                              .dump());
     else
-      cli::say(fmt::format("{} of '{}' in {}, {}{}{}", counted(progress.steps, "step"), printable(options_.name),
+      cli::say(fmt::format("{} of '{}' in {}, {}{}{}{}", counted(progress.steps, "step"), printable(options_.name),
                            where_, format_size(progress.bytes),
                            progress.skipped > 0 ? fmt::format("; {} were there already", progress.skipped) : "",
+                           progress.gaps > 0 ? fmt::format("; {} arrays of them are gone", progress.gaps) : "",
                            progress.has_ended ? "; the stream has ended" : ""));
   }
 
@@ -88,7 +90,7 @@ int hand_on(const StreamOptions &options, const Target &target, Ending &ending) 
   teller.end(progress);
   if (!done.ok()) return fail_stream(done.error());
   if (!closed.ok()) return fail_stream(closed.error());
-  return progress.missing > 0 ? kExitDataLost : 0;
+  return progress.missing > 0 || progress.gaps > 0 ? kExitDataLost : 0;
 }
 
 int hand_on(const StreamOptions &options, const Result<Target> &target) {

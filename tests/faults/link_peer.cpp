@@ -2,7 +2,8 @@
 // One of two processes that talk over a link that fails; link_test.py makes it fail.
 //
 //   link_peer serve TRANSPORT    says its URL, and serves one client
-//   link_peer connect URL        is that client; the end of its standard input tells it to finish
+//   link_peer connect URL        is that client; the end of its standard input tells it to finish. While it cannot
+//                                reach the server, it says so: "waits: …"
 //
 // Both send numbered, checksummed messages as fast as they are taken, and write into, and read back from, a buffer of
 // the other. What they have done they say in a line each tenth of a second: "messages transfers". Exit codes: 0:
@@ -48,7 +49,14 @@ class LinkPeer final : public nnti::EventSink, nnti::Completion {
 
   int connect(std::string_view url) {
     if (!open(url.substr(0, url.find(':')), false)) return 1;
-    auto connected = endpoint_->connect(url, Deadline::in(30s));
+    const auto deadline = Deadline::in(30s);
+    auto connected = endpoint_->connect(url, deadline);
+    for (; connected.code() == nessie::Code::kPeerLost && !deadline.passed();
+         connected = endpoint_->connect(url, deadline)) {
+      fmt::print("waits: {}\n", connected.error().to_string());
+      std::fflush(stdout);
+      endpoint_->wait(Deadline::in(100ms));
+    }
     if (!connected.ok()) return complain(connected.error().to_string());
     watches_input_ = true;
     begin(*connected);

@@ -76,11 +76,17 @@ class FailingLink:
 
     def start(self, **settings):
         """Both sides, talking."""
+        self.start_server(**settings)
+        self.start_client(**settings)
+        self.wait_for_traffic()
+
+    def start_server(self, **settings):
         self.server = Line(self.peer(0, "serve", self.transport, **settings))
         self.url = self.server.job.process.stdout.readline().strip()
         self.assertTrue(self.url.startswith(self.transport + "://"), self.url)
+
+    def start_client(self, **settings):
         self.client = Line(self.peer(1, "connect", self.url, **settings))
-        self.wait_for_traffic()
 
     def wait_for_traffic(self):
         """Until both have received much more, and transferred more, than before."""
@@ -142,6 +148,15 @@ class FailingLink:
         self.ip_inside(0, "link", "set", "nt0", "down")
         time.sleep(3)   # the fault itself
         self.ip_inside(0, "link", "set", "nt0", "up")
+        self.wait_for_traffic()
+        self.finish()
+
+    def test_that_is_down_when_a_process_starts_is_used_once_it_is_up(self):
+        self.start_server()
+        self.ip_inside(1, "link", "set", "nt0", "down")
+        self.start_client()
+        self.assertRegex(self.client.job.process.stdout.readline(), "waits: PEER_LOST: .*(down|cannot reach)")
+        self.ip_inside(1, "link", "set", "nt0", "up")
         self.wait_for_traffic()
         self.finish()
 

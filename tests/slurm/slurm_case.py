@@ -46,7 +46,10 @@ class Batch:
 
     def finish(self, deadline_s=60):
         """What Slurm knows of it at its end; what its script printed is in .out by then."""
-        job = self.case.cluster.wait_for_job(self.number, deadline_s=deadline_s)
+        try:
+            job = self.case.cluster.wait_for_job(self.number, deadline_s=deadline_s)
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n{self.case.what_there_is()}") from None
         wait_until(lambda: not self.case.has_processes(), "the end of the job's processes", deadline_s)
         return job
 
@@ -96,6 +99,14 @@ class SlurmCase(ProcessTestCase):
 
     def has_processes(self):
         return bool(marked_processes(self.mark))
+
+    def what_there_is(self):
+        """Of a job that has not ended: what its processes do, and what was printed."""
+        doing = (f"{process.pid} {shlex.join(process.words)}: {read_file(f'/proc/{process.pid}/wchan').decode()}"
+                 for process in marked_processes(self.mark) if os.path.exists(f"/proc/{process.pid}"))
+        names = (name for name in sorted(os.listdir(self.folder)) if name.endswith((".out", ".err", ".code")))
+        printed = (f"{name}: {read_file(self.path(name)).decode(errors='replace')}" for name in names)
+        return "\n".join((*doing, *printed))
 
     def code(self, label):
         return int(read_file(self.path(label + ".code")))

@@ -32,7 +32,7 @@ class FullDisk(StreamsTestCase):
         self.fill()
         server = self.start_server("--memory", "4M", "--set", "streams.keep=0")
         reader = self.read("--as", "slow")
-        held = self.write(3, "--elements", 131_072)   # of a megabyte each
+        held = self.write(3, "--elements", 131_072, "--pause", 500)   # of a megabyte each
         reader.wait_for("step 0 ")
         reader.stop()
         self.assertEqual(held.end(), 0, held.lines)

@@ -1,46 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Streams across two network namespaces, also over a link that is cut. Needs root."""
 import os
-import subprocess
+import random
 import time
 import unittest
 
 from harness import wait_until
+from link import HOSTS, Link
 from peers import StreamsTestCase
 
-SERVER, CLIENT = "10.78.0.1", "10.78.0.2"
-LONG_CUT_S = 20 if os.environ.get("NESSIE_TEST_SWEEP") else 3   # longer than NSSI makes a connection again (1 s)
+SWEEP = "NESSIE_TEST_SWEEP" in os.environ
+SEED = int(os.environ.get("NESSIE_TEST_SEED", time.time_ns() % 1_000_000))
 
 
-class Across:
+class Across(Link):
     """What is true over each transport; `transport` is its name."""
 
-    def setUp(self):
-        super().setUp()
-        self.spaces = [f"nts-{os.getpid()}-{side}" for side in "sc"]
-        made = subprocess.run(["ip", "netns", "add", self.spaces[0]], capture_output=True, text=True)
-        if made.returncode != 0:
-            self.skipTest(f"needs network namespaces of its own, and may not make one: {made.stderr.strip()}")
-        for space in self.spaces:
-            self.addCleanup(subprocess.run, ["ip", "netns", "del", space], capture_output=True)
-        self.ip("netns", "add", self.spaces[1])
-        self.ip("link", "add", "nts0", "netns", self.spaces[0], "type", "veth", "peer", "name", "nts0", "netns", self.spaces[1])
-        for side, address in enumerate((SERVER, CLIENT)):
-            self.inside(side, "address", "add", address + "/24", "dev", "nts0")
-            self.inside(side, "link", "set", "lo", "up")
-            self.inside(side, "link", "set", "nts0", "up")
-
-    def ip(self, *words):
-        subprocess.run(["ip", *words], check=True)
-
-    def enter(self, side):
-        return ["nsenter", f"--net=/run/netns/{self.spaces[side]}"]
-
-    def inside(self, side, *words):
-        subprocess.run([*self.enter(side), "ip", *words], check=True)
-
     def address(self, side):
-        return {f"NESSIE_NNTI_{self.transport.upper()}_ADDRESS": (SERVER, CLIENT)[side]}
+        return {f"NESSIE_NNTI_{self.transport.upper()}_ADDRESS": HOSTS[side]}
 
     def peer(self, start, side, *words):
         return start(*words, within=self.enter(side), env=self.address(side))
@@ -58,22 +35,54 @@ class Across:
             self.assert_saw(reader, range(20))
         self.end_servers(servers[1], servers[0])
 
-    def test_a_link_that_is_cut_loses_nothing(self):
-        if self.transport == "ofi" and not os.environ.get("NESSIE_TEST_SWEEP"):
-            self.skipTest("not steady yet")
-        server = self.serve()
-        writer = self.peer(self.write, 1, 200, "--pause", 5, "--elements", 20_000)
-        reader, near = self.peer(self.read, 1, "--as", "far"), self.peer(self.read, 0, "--as", "near")
-        for cut_s in (0.3, LONG_CUT_S):
-            before = len(reader.lines)
-            wait_until(lambda: len(reader.lines) > before + 3, "some steps")
-            self.inside(0, "link", "set", "nts0", "down")
-            time.sleep(cut_s)
-            self.inside(0, "link", "set", "nts0", "up")
-        for each in (writer, reader, near):
+    def check_cuts(self, *cuts_s):
+        """A writer and a reader beyond the link, and a reader on the server's side; they go on for as long as it takes."""
+        server, stop = self.serve(), self.path("stop")
+        writer = self.peer(self.write, 1, 1_000_000, "--await", 2, "--until", stop, "--pause", 5, "--elements", 20_000)
+        readers = [self.peer(self.read, side, "--as", name) for side, name in ((1, "far"), (0, "near"))]
+        for cut_s in (*cuts_s, 0):
+            before = [len(reader.lines) for reader in readers]
+            wait_until(lambda: all(len(each.lines) > then + 3 for each, then in zip(readers, before)),
+                       lambda: "some steps:\n" + "\n".join(str(each.lines[-5:]) for each in (writer, *readers)))
+            if cut_s > 0:
+                self.cut(cut_s)
+        with open(stop, "x"):
+            pass
+        for each in (writer, *readers):
             self.assertEqual(each.end(), 0, each.lines[-5:])
-        for each in (reader, near):
-            self.assert_saw(each, range(200))
+        for reader in readers:
+            self.assert_saw(reader, range(len(writer.numbers("ended"))))
+        self.end_servers(server)
+
+    def test_a_link_that_is_cut_loses_nothing(self):
+        self.check_cuts(0.3, 1.5)   # longer than NSSI makes a connection again (1 s)
+
+    @unittest.skipUnless(SWEEP, "in the sweep")
+    def test_a_link_that_is_cut_for_long_loses_nothing(self):
+        self.check_cuts(20)
+
+    @unittest.skipUnless(SWEEP, "in the sweep")
+    def test_a_link_that_is_cut_for_longer_than_connections_are_made_again_loses_nothing(self):
+        self.check_cuts(45)   # nnti.reconnect, nnti.peer_timeout: 30 s
+
+    @unittest.skipUnless(SWEEP, "in the sweep")
+    def test_a_link_that_is_cut_at_random_moments_loses_nothing(self):
+        print(f"NESSIE_TEST_SEED={SEED}")
+        draw = random.Random(SEED)
+        self.check_cuts(*(draw.choice((0.01, 0.1, 1, 3, 6)) * draw.uniform(0.5, 1.5) for _ in range(15)))
+
+    def test_nobody_waits_longer_than_his_deadline_while_the_link_is_down(self):
+        server = self.serve()
+        patience = ("--deadline", 1500)
+        writer = self.peer(self.write, 1, 1_000_000, "--pause", 5, *patience)
+        reader = self.peer(self.read, 1, "--as", "far", *patience)
+        wait_until(lambda: len(reader.lines) > 3, "some steps")
+        self.inside(0, "link", "set", "nts0", "down")
+        late = self.peer(self.read, 1, "--as", "late", *patience)   # cannot even connect
+        for each in (writer, reader, late):
+            self.assertEqual(each.end(15), 1, each.lines[-5:])   # the link stays down: nothing else ends it
+            self.assertRegex(each.lines[-1], "(error|wrong: step \\d+): (TIMED_OUT|PEER_LOST|BUSY)")
+        self.inside(0, "link", "set", "nts0", "up")
         self.end_servers(server)
 
 

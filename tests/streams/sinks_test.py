@@ -284,7 +284,7 @@ class Record(Streams):
         self.told(self.stream("record", "flow", "-o", "flow.nc", "--variables", "T,x", "--steps", "2"))
         self.assertEqual(set(read_netcdf(self.path("flow.nc"))[2]), {"step", "T", "x"})
         _, err = self.told(self.stream("record", "flow", "-o", "other.nc", "--variables", "U", "--steps", "1"), 1)
-        self.assertIn("step 0 has no variable 'U'", err)
+        self.assertIn("step 1 has no variable 'U'", err)   # the one before went when it was recorded
         _, err = self.told(self.stream("record", "flow", "-o", "flow.nc"), 1)
         self.assertIn("flow.nc is there already", err)
         self.end(writer)
@@ -388,12 +388,12 @@ class Receive(Streams):
     def test_takes_what_is_sent_in_one_file_or_each_in_its_own(self):
         os.mkdir(self.path("steps"))
         writer = self.write("flow", 3, "--grow")
-        for words in (["-o", "flow.nc"], ["--into", "steps"]):
-            job, address = self.receiver(*words)
-            forward = self.stream("forward", "flow", "--to", address)
-            if words[0] == "-o":
-                self.step(writer, 3)
-                self.end(writer)
+        receivers = [self.receiver(*words) for words in (["-o", "flow.nc"], ["--into", "steps"])]
+        forwards = [self.stream("forward", "flow", "--to", address) for _, address in receivers]
+        self.wait_for_readers("flow", 2)
+        self.step(writer, 3)
+        self.end(writer)
+        for forward, (job, _) in zip(forwards, receivers):
             self.told(forward)
             self.assertIn("3 steps received; the stream has ended", self.told(job)[1])
         self.assert_holds(self.path("flow.nc"), 3, grow=True)

@@ -5,11 +5,12 @@
 // would.
 //
 //     streams_peer write STEPS --name NAME [--rank R --size N --logged --append --await N --pause MS --elements N
-//     --deadline MS] streams_peer read --name NAME [--rank R --size N --as SUBSCRIPTION --view --pause MS --last N
-//     --deadline MS]
+//     --until FILE --deadline MS] streams_peer read --name NAME [--rank R --size N --as SUBSCRIPTION --view --pause MS
+//     --last N --deadline MS]
 #include <nessie/streams.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <chrono>
@@ -26,7 +27,7 @@ using nessie::Deadline;
 using std::chrono::milliseconds;
 
 struct Options {
-  std::string name, subscription;
+  std::string name, subscription, until;
   std::int64_t steps = 0, last = -1, elements = 4096;
   int rank = 0, size = 1, await_readers = 0, pause_ms = 0, deadline_ms = 60'000;
   bool logged = false, append = false, view = false;
@@ -71,7 +72,8 @@ int write_steps(const Options &options) {
   for (const auto &variable : {array, grid})
     if (auto status = writer->define(variable); !status.ok()) return fail(status.error());
   say(fmt::format("begins with {}", writer->step()));
-  while (writer->step() < static_cast<std::uint64_t>(options.steps)) {
+  const auto is_over = [&] { return !options.until.empty() && ::access(options.until.c_str(), F_OK) == 0; };
+  while (writer->step() < static_cast<std::uint64_t>(options.steps) && !is_over()) {
     const auto step = writer->step();
     const auto begun = writer->begin_step(patience(options));
     if (!begun.ok()) return fail(begun.error());
@@ -158,6 +160,7 @@ int main(int argc, char **argv) {
   write->add_flag("--logged", options.logged);
   write->add_flag("--append", options.append);
   write->add_option("--await", options.await_readers);
+  write->add_option("--until", options.until);
   write->add_option("--elements", options.elements);
   read->add_option("--as", options.subscription);
   read->add_flag("--view", options.view);

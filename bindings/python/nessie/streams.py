@@ -205,7 +205,7 @@ class Writer(_Open):
         self._core.put(variable, *_box(array, start), data, is_fortran)
 
     def put_lent(self, variable: str, array: Array, start: Optional[Sequence[int]] = None) -> None:
-        """As put(), without a copy: the array stays as it is until end_step() has returned. InvalidArgument: also one of another
+        """As put(), but the array stays as it is until end_step() has returned: servers of other nodes pull it. InvalidArgument: also one of another
         type, or whose elements do not lie one after the other."""
         wanted = self._dtype(variable)
         if array.dtype != wanted or not array.flags.c_contiguous:

@@ -61,16 +61,31 @@ int rank_of_host(std::string_view host) {
   return (is_loopback(host) ? 1 : 3) + (four ? 1 : 0);
 }
 
-std::string best_host() {
+namespace {
+
+/// Of each address of an interface that others can reach: look(its text, whether it is up, and connected).
+template <class Look> void for_each_host(const Look &look) {
   ifaddrs *list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  std::string best;
-  for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (!(entry->ifa_flags & IFF_UP) || !(entry->ifa_flags & IFF_RUNNING)) continue;  // no cable
-    if (auto host = numeric_host(entry->ifa_addr); rank_of_host(host) > rank_of_host(best)) best = host;
-  }
+  if (::getifaddrs(&list) != 0) return;
+  for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next)
+    look(numeric_host(entry->ifa_addr), (entry->ifa_flags & IFF_UP) && (entry->ifa_flags & IFF_RUNNING));
   ::freeifaddrs(list);
+}
+
+}  // namespace
+
+std::string best_host() {
+  std::string best;
+  for_each_host([&](const std::string &host, bool is_up) {
+    if (is_up && rank_of_host(host) > rank_of_host(best)) best = host;
+  });
   return best;
+}
+
+bool is_down(std::string_view host) {
+  bool found = false;
+  for_each_host([&](const std::string &each, bool is_up) { found = found || (each == host && !is_up); });
+  return found;
 }
 
 std::string this_network_node() {

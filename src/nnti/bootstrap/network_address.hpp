@@ -34,6 +34,8 @@ HostPort host_port_of(const sockaddr_storage &address);
 int rank_of_host(std::string_view host);
 /// The best address of the interfaces that are up and connected; empty if there is none.
 std::string best_host();
+/// An interface has that address, and is down, or not connected.
+bool is_down(std::string_view host);
 
 /// Names this network namespace of this machine, so that a loopback address of another is not mistaken for one here.
 std::string this_network_node();

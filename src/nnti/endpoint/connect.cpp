@@ -77,6 +77,7 @@ struct ConnectAttempt::Impl {
     const auto &target = *candidates[index];
     auto transport = endpoint.transport_reaching(target);
     if (transport.code() == Code::kInvalidArgument) return transport.error();  // a setting has a wrong value
+    if (transport.code() == Code::kPeerLost) return fail(transport.error());   // its network is down
     if (!transport.ok()) return pass_over(target, transport.error());
     const bool is_last = index + 1 == candidates.size();
     limit = is_last ? deadline : deadline.halfway();

@@ -138,16 +138,22 @@ Status Endpoint::Impl::open_transport(TransportKind kind, bool listen, bool is_n
     unwanted.push_back(kind);
     return {};
   }
-  if (!transport.ok()) {
-    unopenable.emplace(kind.name, transport.error().message);
-    const auto place = listen ? place_to_listen(options.config, kind.name) : std::optional<nessie::Url>();
-    const bool is_expected = !options.transports.empty() || (place.ok() && *place);
-    if (is_expected || transport.code() == Code::kInvalidArgument) return transport.error();
-    return {};
-  }
+  if (!transport.ok()) return not_opened(kind, listen, transport.error());
   if (auto address = (*transport)->url(); !address.empty()) url += url.empty() ? address : ';' + address;
   waiter.add(**transport);
   transports.push_back(std::move(*transport));
+  return {};
+}
+
+Status Endpoint::Impl::not_opened(const TransportKind &kind, bool listen, const Error &why) {
+  const bool is_away = why.code == Code::kPeerLost;
+  if (is_away)
+    unwanted.push_back(kind);  // a URL that names it tries again
+  else
+    unopenable.emplace(kind.name, why.message);
+  const auto place = listen ? place_to_listen(options.config, kind.name) : std::optional<nessie::Url>();
+  const bool is_expected = !options.transports.empty() || (place.ok() && *place) || (is_away && !listen);
+  if (is_expected || why.code == Code::kInvalidArgument) return why;
   return {};
 }
 

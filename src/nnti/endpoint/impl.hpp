@@ -57,11 +57,14 @@ struct Endpoint::Impl final : TransportEvents {
   Status open_transports();
   Status choose_transports();
   Status open_transport(TransportKind kind, bool listen, bool is_named);
+  /// Ok: it may be missing. kPeerLost: its network is down at present.
+  Status not_opened(const TransportKind &kind, bool listen, const Error &why);
   Result<Transport *> transport_named(std::string_view name);
   std::vector<std::string> preferences() const;
   std::string describe_preferences() const;
   std::string why_not_ours(std::string_view transport) const;
-  /// The transport that can reach `url`, opened if need be. kInvalidArgument: a setting has a wrong value.
+  /// The transport that can reach `url`, opened if need be. kInvalidArgument: a setting has a wrong value. kPeerLost:
+  /// its network is down.
   Result<Transport *> transport_reaching(const nessie::Url &url);
 
   PeerId add_peer(Connection &connection);

@@ -220,7 +220,8 @@ Result<std::optional<nessie::Url>> place_to_listen(const nessie::Config &config,
 struct TransportKind {
   std::string_view name;
   TransportInfo (*survey)(const nessie::Config &config);
-  /// kNoResult: it could be opened, but is not named, and has nothing but TCP.
+  /// kNoResult: it could be opened, but is not named, and has nothing but TCP. kPeerLost: its network is down, and may
+  /// be up later.
   Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
   /// What every transport of this kind says of itself. The endpoint puts a channel around all that are not kAlways.
   Reliability reliability = Reliability::kAlways;

@@ -374,6 +374,15 @@ Result<LogRange> Log::append(std::uint16_t kind, std::span<const std::byte> head
   return at;
 }
 
+/// After the fiber that takes the block comes the one that carries the writing out.
+void Log::begin_writing() {
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto others_had_theirs = std::make_shared<nssi::Event>(impl_->runtime);
+    impl_->runtime.spawn([others_had_theirs] { others_had_theirs->set(); });
+    (void)others_had_theirs->wait();
+  }
+}
+
 Status Log::await_written(Lsn until) { return impl_->await_written(until); }
 Status Log::await_synced(Lsn until) { return impl_->await_synced(until); }
 Status Log::flush() { return impl_->flush(); }

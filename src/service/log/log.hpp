@@ -96,6 +96,9 @@ class Log {
   Result<LogRange> append(std::uint16_t kind, std::span<const std::byte> head, Bulk bulk, std::size_t data_bytes,
                           std::optional<std::uint32_t> checksum = std::nullopt);
 
+  /// Suspends the fiber for a moment, in which what was appended begins to be written: for who does much between two
+  /// records, and would keep the thread.
+  void begin_writing();
   /// Suspends the fiber until all that was appended before `until` outlives this process. The store's error.
   Status await_written(Lsn until);
   /// … until it outlives a power failure. Of several who wait, one sync serves all.

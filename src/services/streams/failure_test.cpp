@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
 namespace streams {
 namespace {
 
@@ -128,6 +134,34 @@ TEST_F(Streams, Open_WhatIsThereAlready_Exists) {
   EXPECT_EQ(try_read("s", {.rank = 0, .size = 2, .group = 7}).code(), Code::kExists);
   EXPECT_EQ(try_read("s", {.rank = 1, .size = 3, .group = 7}).code(), Code::kInvalidArgument);
   EXPECT_EQ(try_read("s", {.rank = 1, .size = 3}).code(), Code::kInvalidArgument);
+}
+
+TEST_F(Streams, EndStep_ThatTimedOut_IsCalledOnceMoreAndNothingIsPutBetween) {
+  auto writer = open_writer("s");
+  ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+  ASSERT_TRUE(writer.define({"x", Type::kDouble, {400'000}, {}, false}).ok());
+  const auto values = values_of(0, {{0}, {300'000}});
+  ASSERT_TRUE(writer.put("x", {{0}, {300'000}}, values.data()).ok());
+  if (const auto ended = writer.end_step(Deadline::now()); !ended.ok()) {
+    ASSERT_EQ(ended.code(), Code::kTimedOut);
+    EXPECT_EQ(writer.put("x", {{300'000}, {1}}, values.data()).code(), Code::kInvalidArgument);
+    const auto again = writer.end_step(soon());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+  }
+  auto reader = open_reader("s");
+  for (int i = 0; i < 3; ++i) {  // buffers go round, and none of them before it is free
+    ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+    const auto next = values_of(writer.step(), {{0}, {300'000}});
+    ASSERT_TRUE(writer.put("x", {{0}, {300'000}}, next.data()).ok());
+    ASSERT_TRUE(writer.end_step(soon()).ok());
+  }
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    ASSERT_EQ(reader.begin_step(soon()).value(), StepState::kOk);
+    std::vector<double> got(300'000);
+    ASSERT_TRUE(reader.get("x", {{0}, {300'000}}, got.data(), got.size() * sizeof(double), soon()).ok());
+    EXPECT_EQ(got, values_of(step, {{0}, {300'000}})) << step;
+    ASSERT_TRUE(reader.end_step().ok());
+  }
 }
 
 TEST_F(Streams, Get_WhatIsNotThere_IsTold) {
@@ -276,6 +310,48 @@ TEST_F(SmallMemory, ViewsHoldNothing) {
   for (int i = 0; i < 20; ++i) write_step(writer, kMegabyte);
   expect_step(view, 19, kMegabyte);
   EXPECT_EQ(view.missed(), 19u);
+}
+
+// --- servers that do not answer ---------------------------------------------------------------------------------------
+
+/// Takes connections, and says nothing.
+class Silence {
+ public:
+  Silence() {
+    sockaddr_in address{AF_INET, 0, {htonl(INADDR_LOOPBACK)}, {}};
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr *>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr *>(&address), &size), 0);
+    at_ = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~Silence() {
+    if (connection_ >= 0) ::close(connection_);
+    ::close(socket_);
+  }
+  Silence(const Silence &) = delete;
+  std::string at() const { return at_; }
+  void await_caller() { connection_ = ::accept(socket_, nullptr, nullptr); }
+
+ private:
+  const int socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int connection_ = -1;
+  std::string at_;
+};
+
+TEST(StreamsPlace, Connect_WhileAnotherThreadWaitsForTheServer_EndsAtItsOwnDeadline) {
+  Silence silence;
+  std::atomic<bool> is_first_over = false;
+  WriterOptions options;
+  options.at = silence.at();
+  std::thread first([&] {
+    EXPECT_EQ(Writer::open("s", options, Deadline::in(seconds(3))).code(), Code::kTimedOut);
+    is_first_over = true;
+  });
+  silence.await_caller();
+  EXPECT_EQ(Writer::open("s", options, Deadline::in(milliseconds(50))).code(), Code::kTimedOut);
+  EXPECT_FALSE(is_first_over);
+  first.join();
 }
 
 // --- the shared space -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <services/streams/server/files.hpp>
 #include <services/streams/testing.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace streams {
@@ -23,11 +24,13 @@ ClassicHeader header_of(bool has_records) {
   ClassicHeader header;
   auto &fixed = header.variables.emplace_back();
   fixed.name = "fixed", fixed.type = 6, fixed.element_bytes = 8, fixed.shape = {4};
+  fixed.dimensions = {"x"};
   header.attributes = {{"title", 2, {std::byte{'t'}}}};
   if (!has_records) return header;
   auto &history = header.variables.emplace_back();
   history.varid = 1, history.is_record = true;
   history.name = "history", history.type = 5, history.element_bytes = 4, history.shape = {0, 3};
+  history.dimensions = {"time", "y"};
   history.attributes = {{"_FillValue", 5, {4, std::byte{1}}}};
   return header;
 }
@@ -41,6 +44,11 @@ WatchedFile file_of(const std::string &path, std::vector<Mark> marks, FileStage 
 
 Mark mark_of(std::int64_t records, bool is_all, std::vector<int> variables = {}) {
   return {1, 1, 0, records, is_all, std::move(variables), {{0, 0}}};
+}
+
+std::string text_of(const AttributeArgs &attribute) {
+  const std::string value(reinterpret_cast<const char *>(attribute.value.data()), attribute.value.size());
+  return fmt::format("{} of {}: {}", attribute.name, attribute.variable, value);
 }
 
 TEST(FileSteps, FilesHaveTheirPathsAsNames_BelowTheFolderOfTheRunWithoutIt) {
@@ -74,7 +82,10 @@ TEST(FileSteps, EachRecordIsAStep_AndFixedVariablesAreConstantsOfTheOneInWhichTh
   EXPECT_EQ(first[0].variables->at(0).name, "history");
   EXPECT_EQ(first[0].variables->at(0).shape, (std::vector<std::int64_t>{3}));
   EXPECT_EQ(first[0].variables->at(0).fill.size(), 4U);
-  EXPECT_EQ(first[0].attributes.size(), 2U);
+  ASSERT_EQ(first[0].attributes.size(), 4U);
+  EXPECT_EQ(text_of(first[0].attributes[1]), "dimensions of fixed: x");
+  EXPECT_EQ(text_of(first[0].attributes[3]), "dimensions of history: y");
+  EXPECT_EQ(first[0].source.kind, SourceKind::kOfRecord);
   const auto more = steps.take(file_of("/run/a.nc", {mark_of(3, false, {0})}), header);
   ASSERT_EQ(more.size(), 2U);
   EXPECT_EQ(more[1].source.record, 2);
@@ -83,6 +94,17 @@ TEST(FileSteps, EachRecordIsAStep_AndFixedVariablesAreConstantsOfTheOneInWhichTh
   EXPECT_EQ(more[1].variables->size(), 1U);
   EXPECT_TRUE(more[0].attributes.empty());
   EXPECT_TRUE(steps.take(file_of("/run/a.nc", {mark_of(3, true)}), header).empty());
+}
+
+TEST(FileSteps, AFixedVariableThatIsPutOnceMoreIsAConstantOnceMore) {
+  FileSteps steps("*.nc", "/run");
+  const auto header = header_of(true);
+  EXPECT_EQ(steps.take(file_of("/run/a.nc", {mark_of(2, false, {0})}), header).size(), 2U);
+  const auto again = steps.take(file_of("/run/a.nc", {mark_of(2, true, {0})}), header);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].source.record, FileSource::kWholeFile);
+  ASSERT_EQ(again[0].variables->size(), 1U);
+  EXPECT_EQ(again[0].variables->at(0).name, "fixed");
 }
 
 TEST(FileSteps, AFileThatGoesOnHasMoreSteps_AndOneThatIsNewBeginsAnew) {
@@ -187,6 +209,11 @@ TEST_F(FileStreams, AReaderFollowsTheRecordsOfAFile) {
   for (std::int64_t record = 0; record < 4; ++record) {
     ASSERT_EQ(*reader->begin_step(soon()), api::StepState::kOk);
     EXPECT_EQ(reader->step(), static_cast<std::uint64_t>(record));
+    ASSERT_NE(reader->source(), nullptr);
+    EXPECT_EQ(reader->source()->kind, api::Source::Kind::kRecord);
+    EXPECT_EQ(reader->source()->record, record);
+    ASSERT_NE(reader->source()->header, nullptr);
+    EXPECT_NE(staging::parse_classic_header(*reader->source()->header)->find("history"), nullptr);
     ASSERT_NE(reader->find("history"), nullptr);
     EXPECT_EQ(reader->find("history")->shape, (api::Extents{Schema::kRecordY, Schema::kRecordX}));
     expect_got(*reader, "history", a_record(), records.back());

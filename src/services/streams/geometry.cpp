@@ -77,6 +77,12 @@ Status check_name(const char *what, std::string_view name) {
   return {};
 }
 
+std::uint32_t home_of(std::string_view name, std::uint32_t servers) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return static_cast<std::uint32_t>(hash % servers);
+}
+
 Status check(const VariableArgs &variable) {
   if (auto status = check_name("variable", variable.name); !status.ok()) return status;
   const auto bad = [&](std::string why) {

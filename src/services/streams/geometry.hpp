@@ -29,6 +29,8 @@ const char *name_of(ElementType type);
 
 /// kInvalidArgument, with what to correct. `what`: "stream", "variable", "attribute".
 Status check_name(const char *what, std::string_view name);
+/// Which of so many servers keeps account of a name in the shared space: the same in all programs.
+std::uint32_t home_of(std::string_view name, std::uint32_t servers);
 /// kInvalidArgument, with what to correct: name, type, shape or fill value cannot be. The bytes of all elements are a
 /// number of 63 bits then.
 Status check(const VariableArgs &variable);

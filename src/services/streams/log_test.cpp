@@ -103,6 +103,37 @@ TEST_F(Logged, AServerThatIsStartedAnewHasAllThatWasAcknowledged) {
   }
 }
 
+TEST_F(Logged, LargeArraysOfAnyShapeArePutPieceByPiece_AndOutliveTheServer) {
+  const std::vector<std::vector<std::int64_t>> shapes{{600'000}, {3, 300'000}, {7, 5, 20'000}, {2, 2, 262'000}};
+  auto writer = open_writer(Durability::kLogged);
+  auto reader = open_reader("all");
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+    for (std::size_t v = 0; v < shapes.size(); ++v) {
+      const api::Box all{std::vector<std::int64_t>(shapes[v].size(), 0), shapes[v]};
+      ASSERT_TRUE(writer.define({"x" + std::to_string(v), Type::kDouble, shapes[v], {}, false}).ok());
+      const auto values = values_of(writer.step(), all);
+      auto put = writer.put("x" + std::to_string(v), all, values.data());
+      ASSERT_TRUE(put.ok()) << put.error().message;
+    }
+    auto ended = writer.end_step(soon());
+    ASSERT_TRUE(ended.ok()) << ended.error().message;
+    if (i == 0) restart();
+  }
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    ASSERT_EQ(reader.begin_step(soon()).value(), StepState::kOk);
+    for (std::size_t v = 0; v < shapes.size(); ++v) {
+      const api::Box all{std::vector<std::int64_t>(shapes[v].size(), 0), shapes[v]};
+      const auto expected = values_of(step, all);
+      std::vector<double> values(expected.size());
+      auto got = reader.get("x" + std::to_string(v), all, values.data(), values.size() * sizeof(double), soon());
+      ASSERT_TRUE(got.ok()) << got.error().message << " x" << v;
+      EXPECT_EQ(values, expected) << "x" << v;
+    }
+    ASSERT_TRUE(reader.end_step().ok());
+  }
+}
+
 TEST_F(Logged, ANamedSubscriptionResumesAtAServerThatIsStartedAnew) {
   {
     auto writer = open_writer(Durability::kLogged);
@@ -119,6 +150,16 @@ TEST_F(Logged, ANamedSubscriptionResumesAtAServerThatIsStartedAnew) {
   EXPECT_EQ(writer.step(), 6u);
   write_step(writer, 10);
   expect_step(reader, 6, 10);
+}
+
+TEST_F(Logged, ANamedSubscriptionThatHasReadNothingYetHoldsAllStepsAtAServerThatIsStartedAnew) {
+  auto writer = open_writer(Durability::kLogged);
+  ASSERT_TRUE(open_reader("all").close(soon()).ok());
+  for (int i = 0; i < 3; ++i) write_step(writer, kMegabyte);
+  restart();
+  for (int i = 0; i < 3; ++i) write_step(writer, kMegabyte);
+  auto reader = open_reader("all");
+  for (std::uint64_t step = 0; step < 6; ++step) expect_step(reader, step, kMegabyte);
 }
 
 TEST_F(Logged, WhatWasInMemoryOnlyIsLostWithTheServer_AndWhoHadItIsTold) {

@@ -86,5 +86,35 @@ TEST_P(Steps, BoxesOfManyWriters_AnyBoxOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Steps, ::testing::Values(1u, 3u));
 
+/// What a server of another node would do: it pulls what was put.
+TEST(StepsOverTcp, LargeArraysArePulledPieceByPiece_AndLentOnesAtOnce) {
+  const ServerThread server({}, {}, "tcp");
+  auto writer = Writer::open("far", {.at = server.at()}, soon());
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  const Box all{{0, 0}, {3, 350'000}};
+  for (const char *name : {"copied", "lent", "turned"})
+    ASSERT_TRUE(writer->define({name, Type::kDouble, all.count, {}, false}).ok());
+  auto reader = Reader::open("far", {.at = server.at()}, soon());
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const auto values = values_of(step, all);
+    std::vector<double> turned(values.size());  // the first dimension fastest
+    for (std::size_t i = 0; i < values.size(); ++i) turned[i % 350'000 * 3 + i / 350'000] = values[i];
+    ASSERT_EQ(writer->begin_step(soon()).value(), StepState::kOk);
+    ASSERT_TRUE(writer->put("copied", all, values.data()).ok());
+    ASSERT_TRUE(writer->put_lent("lent", all, values.data()).ok());
+    ASSERT_TRUE(writer->put("turned", all, turned.data(), api::Order::kFortran).ok());
+    auto ended = writer->end_step(soon());
+    ASSERT_TRUE(ended.ok()) << ended.error().message;
+    ASSERT_EQ(reader->begin_step(soon()).value(), StepState::kOk);
+    for (const char *name : {"copied", "lent", "turned"}) {
+      std::vector<double> got(values.size());
+      ASSERT_TRUE(reader->get(name, all, got.data(), got.size() * sizeof(double), soon()).ok());
+      EXPECT_EQ(got, values) << name;
+    }
+    ASSERT_TRUE(reader->end_step().ok());
+  }
+}
+
 }  // namespace
 }  // namespace streams

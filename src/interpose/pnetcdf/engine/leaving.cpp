@@ -7,16 +7,13 @@
 #include <interpose/pnetcdf/engine/regions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <base/storage.hpp>
 #include <services/staging/handle.hpp>
 
 #include <pnetcdf.h>
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
-
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
 namespace interpose {
@@ -25,15 +22,6 @@ namespace {
 
 constexpr std::int64_t kWorthOpeningAgain = 16 << 20;
 constexpr std::int64_t kLargeReadBytes = 256 << 10, kLargeWriteBytes = 1 << 20;
-
-/// Of a file that need not be there yet.
-bool is_in_memory(const std::string &path) {
-  struct statfs system {};
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (::statfs(path.c_str(), &system) != 0 && ::statfs(folder.empty() ? "." : folder.c_str(), &system) != 0)
-    return false;
-  return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
-}
 
 /// Whether native PnetCDF writes through ROMIO. Open MPI's own layer, its default, takes longer than a server.
 bool is_through_romio() {
@@ -97,7 +85,8 @@ bool may_be_left(File &file) {
 }
 
 bool may_be_left(const std::string &path) {
-  return Session::get().is_auto() && Session::get().client()->is_crowded() && is_through_romio() && is_in_memory(path);
+  return Session::get().is_auto() && Session::get().client()->is_crowded() && is_through_romio() &&
+         nessie::is_in_memory(path);
 }
 
 int consider_leaving(File &file, const Access &access, int error) {

@@ -31,6 +31,16 @@ void mark_put(File &file, int varid, std::int64_t records_before, std::int64_t r
   if (variable != nullptr && variable->layout.is_record) file.marks.note_record_put(varid);
 }
 
-void mark_all(File &file) { mark(file, file.num_records, true); }
+void mark_fixed_variables(File &file) {
+  if (!file.ranks().is_root()) return;
+  int varid = 0;
+  for (const auto *variable = file.variable(varid); variable != nullptr; variable = file.variable(++varid))
+    if (!variable->layout.is_record) file.marks.note_put(varid);
+}
+
+void mark_all(File &file) {
+  file.marks.complete_all();
+  mark(file, file.num_records, true);
+}
 
 }  // namespace interpose

@@ -27,6 +27,11 @@ bool Marks::begin_records(std::int64_t before, std::int64_t records, std::size_t
   return before > records_;
 }
 
+void Marks::complete_all() {
+  for (auto *put : {&settled_, &put_})
+    for (const int varid : std::exchange(*put, {})) add(complete_, varid);
+}
+
 void Marks::note_marked(std::int64_t records) { records_ = std::max(records_, records); }
 
 }  // namespace interpose

@@ -24,7 +24,9 @@ class Marks {
   void note_record_put(int varid);
   /// A collective put goes up to that record; false: it is none that makes others complete.
   bool begin_records(std::int64_t before, std::int64_t records, std::size_t record_variables);
-  /// Those that are complete for the first time, with the last record that was begun.
+  /// All that was put is complete.
+  void complete_all();
+  /// Those that were put and are complete since it was asked last.
   std::vector<int> take_variables() { return std::exchange(complete_, {}); }
   std::int64_t records() const { return records_; }
   /// Records that a mark has said are complete.

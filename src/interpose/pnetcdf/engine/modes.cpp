@@ -105,6 +105,7 @@ int on_begin_indep_data(File &file) {
   file.ranks().wait_until_read();
   file.independent = true;
   if (file.writable) file.note_unsettled();
+  if (file.writable) mark_fixed_variables(file);
   file.may_be_left = file.may_be_left && !file.writable;
   return NC_NOERR;
 }

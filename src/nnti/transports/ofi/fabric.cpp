@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
@@ -83,6 +84,9 @@ Result<Info> ask(const std::string &provider, const std::string &address) {
   auto found = find_all(provider);
   if (!found.ok()) return found.error();
   Info best = best_of(std::move(*found), address);
+  if (!best && is_down(address))
+    return Error{Code::kPeerLost, fmt::format("the interface with the address {} (nnti.ofi.address) is down", address),
+                 nessie::Scope::kPeer, ENETDOWN};
   if (!best)
     return Error{Code::kUnsupported,
                  fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};

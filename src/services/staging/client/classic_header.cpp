@@ -28,7 +28,7 @@ Error no_header(const std::string &why) { return {Code::kBadMessage, "this is no
 /// Takes a header apart; what comes behind the first fault is zeros.
 class Parser {
  public:
-  explicit Parser(std::span<const std::byte> bytes) : left_(bytes) {}
+  explicit Parser(std::span<const std::byte> bytes) : all_(bytes), left_(bytes) {}
 
   Result<ClassicHeader> parse() {
     ClassicHeader header;
@@ -41,15 +41,14 @@ class Parser {
       header.variables.push_back(take_variable());
     if (fault_.ok()) note_records(header);
     if (!fault_.ok()) return fault_.error();
+    const auto own = all_.first(all_.size() - left_.size());
+    header.bytes.assign(own.begin(), own.end());
+    header.format = version_;
+    header.dimensions = std::move(dimensions_);
     return header;
   }
 
  private:
-  struct Dimension {
-    std::string name;
-    std::uint64_t length = 0;  ///< 0: of records
-  };
-
   void fail(Error error) {
     if (fault_.ok()) fault_ = std::move(error);
     left_ = {};
@@ -93,10 +92,10 @@ class Parser {
     return fault_.ok() ? count : 0;
   }
   void take_dimension() {
-    Dimension dimension;
+    ClassicDimension dimension;
     dimension.name = take_name();
-    dimension.length = take_size();
-    if (dimension.length > INT64_MAX) fail(no_header("a dimension is too long"));
+    dimension.length = static_cast<std::int64_t>(take_size());
+    if (dimension.length < 0) fail(no_header("a dimension is too long"));
     dimensions_.push_back(std::move(dimension));
   }
   int take_type() {
@@ -139,7 +138,7 @@ class Parser {
     const auto &[name, length] = dimensions_[dimension];
     if (length == 0 && !variable.shape.empty()) return fail(no_header("records are not the first dimension"));
     variable.is_record = variable.is_record || length == 0;
-    variable.shape.push_back(static_cast<std::int64_t>(length));
+    variable.shape.push_back(length);
     variable.dimensions.push_back(name);
   }
   /// Those of several variables are aligned; of one alone they are not.
@@ -161,9 +160,10 @@ class Parser {
   }
   void too_large() { fail(no_header("a variable is too large")); }
 
+  const std::span<const std::byte> all_;
   std::span<const std::byte> left_;
   int version_ = 1, variables_ = 0;
-  std::vector<Dimension> dimensions_;
+  std::vector<ClassicDimension> dimensions_;
   Status fault_;
 };
 

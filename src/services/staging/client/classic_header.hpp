@@ -22,6 +22,12 @@ struct ClassicAttribute {
   bool operator==(const ClassicAttribute &) const = default;
 };
 
+struct ClassicDimension {
+  std::string name;
+  std::int64_t length = 0;  ///< 0: of records
+  bool operator==(const ClassicDimension &) const = default;
+};
+
 struct ClassicVariable : VariableLayout {
   std::string name;
   int type = 0;
@@ -31,8 +37,11 @@ struct ClassicVariable : VariableLayout {
 };
 
 struct ClassicHeader {
+  int format = 1;                  ///< CDF-1, 2 or 5
+  std::vector<std::byte> bytes;    ///< the header itself
   std::int64_t num_records = 0;    ///< that are complete; a file that is being written may have more
   std::uint64_t record_bytes = 0;  ///< from one record of all record variables to the next
+  std::vector<ClassicDimension> dimensions;
   std::vector<ClassicAttribute> attributes;
   std::vector<ClassicVariable> variables;  ///< in the order of their ids
   /// Null: there is none of that name.

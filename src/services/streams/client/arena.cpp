@@ -7,7 +7,7 @@ namespace streams {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64, kSmallestBuffer = 256 << 10, kLargestShared = 4 << 20;
+constexpr std::size_t kAlignment = 64, kSmallestBuffer = 256 << 10, kLargestShared = 2 << 20;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -15,7 +15,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 Arena::~Arena() {
   drop_step();
-  release_all();
+  keep_only({});
 }
 
 Result<StepPart *> Arena::new_part(std::size_t size_bytes) {
@@ -72,15 +72,14 @@ void Arena::recycle(StepPart &part) {
     session_->give_back(std::move(part.buffer));
 }
 
-void Arena::end_step(const std::vector<bool> &kept) {
+void Arena::end_step() {
   last_step_bytes_ = 0;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    auto &part = *parts_[i];
-    if (!part.is_lent) last_step_bytes_ += part.used;
-    if (kept[i] && part.buffer.valid() && !part.is_lent)
-      kept_.emplace(part.args.buffer, std::move(part.buffer));
+  for (auto &part : parts_) {
+    if (!part->is_lent) last_step_bytes_ += part->used;
+    if (part->is_kept && part->buffer.valid() && !part->is_lent)
+      kept_.emplace(part->args.buffer, std::move(part->buffer));
     else
-      recycle(part);
+      recycle(*part);
   }
   parts_.clear();
   open_ = open_constants_ = nullptr;
@@ -97,9 +96,12 @@ void Arena::release(const std::vector<std::uint64_t> &numbers) {
     if (auto kept = kept_.extract(number); !kept.empty()) session_->give_back(std::move(kept.mapped()));
 }
 
-void Arena::release_all() {
-  for (auto &[number, buffer] : kept_) session_->runtime().unregister_memory(std::move(buffer));
-  kept_.clear();
+void Arena::keep_only(const std::vector<std::uint64_t> &numbers) {
+  for (auto at = kept_.begin(); at != kept_.end();) {
+    const bool is_kept = std::ranges::find(numbers, at->first) != numbers.end();
+    if (!is_kept) session_->runtime().unregister_memory(std::move(at->second));
+    at = is_kept ? std::next(at) : kept_.erase(at);
+  }
 }
 
 }  // namespace streams

@@ -23,6 +23,7 @@ struct StepPart {
   bool is_lent = false;
   bool has_span = false;  ///< the program computes into it until the step is ended
   bool is_sent = false;
+  bool is_kept = false;  ///< the server has it in place, until it releases it
 };
 
 class Arena {
@@ -42,12 +43,12 @@ class Arena {
 
   std::vector<std::unique_ptr<StepPart>> &parts() { return parts_; }
   /// The step was ended: what a server keeps stays until it is released, and the rest can be used again.
-  void end_step(const std::vector<bool> &kept);
+  void end_step();
   /// Nothing of the step counts.
   void drop_step();
   void release(const std::vector<std::uint64_t> &numbers);
-  /// The servers that kept them are gone.
-  void release_all();
+  /// What the servers keep still.
+  void keep_only(const std::vector<std::uint64_t> &numbers);
 
  private:
   Result<StepPart *> new_part(std::size_t size_bytes);

@@ -3,6 +3,9 @@
 #include <services/streams/client/convert.hpp>
 #include <services/streams/client/session.hpp>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace nessie::streams {
@@ -47,6 +50,8 @@ Result<Memory> Memory::allocate(std::size_t size_bytes) {
 
 namespace {
 
+constexpr std::chrono::seconds kOfOthers{1};  ///< each server but the first is waited for
+
 ReaderInfo from_wire(const wire::ReaderState &reader) {
   ReaderInfo info;
   info.subscription = reader.subscription;
@@ -70,12 +75,45 @@ StreamInfo from_wire(const wire::StreamReport &report) {
   info.durability = report.lasting == wire::Lasting::kInLog ? Durability::kLogged : Durability::kMemory;
   info.steps = report.steps;
   info.oldest = report.oldest;
-  info.memory_bytes = report.memory_bytes;
-  info.log_bytes = report.log_bytes;
   for (const auto &variable : report.variables) info.variables.push_back(wire::from_wire(variable));
   for (const auto &attribute : report.attributes) info.attributes.push_back(wire::from_wire(attribute));
   for (const auto &reader : report.readers) info.readers.push_back(from_wire(reader));
   return info;
+}
+
+nssi::Outcome<wire::ListResult> ask_server(wire::Place &place, std::uint32_t server, Deadline deadline) {
+  return place.ask<wire::ListResult>(
+      server, deadline, [](wire::Client &client, const nssi::CallOptions &options) { return client.list(options); },
+      [](const auto &) { return Status(); });
+}
+
+/// What a server has of each of the streams.
+void add_held(std::uint32_t server, const wire::ListResult &listed, std::map<wire::Key, StreamInfo> &streams) {
+  for (const auto &held : listed.held) {
+    const auto found = streams.find(held.stream);
+    if (found == streams.end()) continue;
+    auto &info = found->second;
+    info.memory_bytes += held.memory_bytes;
+    info.log_bytes += held.log_bytes;
+    info.servers.push_back({static_cast<int>(server), held.memory_bytes, held.log_bytes});
+  }
+}
+
+/// The streams of one place, in the first server's order.
+Result<std::vector<StreamInfo>> list_place(wire::Place &place, Deadline deadline) {
+  const auto first = ask_server(place, 0, deadline);
+  if (!first.ok()) return first.error();
+  const auto servers = place.servers(deadline);
+  if (!servers.ok()) return servers.error();
+  std::map<wire::Key, StreamInfo> streams;
+  for (const auto &report : first->streams) streams[report.stream] = from_wire(report);
+  add_held(0, *first, streams);
+  for (std::uint32_t server = 1; server < *servers; ++server)
+    if (const auto listed = ask_server(place, server, Deadline::in(kOfOthers).earlier(deadline)); listed.ok())
+      add_held(server, *listed, streams);
+  std::vector<StreamInfo> all;
+  for (const auto &report : first->streams) all.push_back(std::move(streams.at(report.stream)));
+  return all;
 }
 
 }  // namespace
@@ -90,15 +128,13 @@ Result<std::vector<StreamInfo>> list(std::string_view at, Deadline deadline) {
   for (const auto &each : places) {
     auto place = wire::place_at(*session, each);
     const auto until = places.size() == 1 ? deadline : Deadline::in(std::chrono::seconds(1)).earlier(deadline);
-    auto listed = place->ask<wire::ListResult>(
-        0, until, [](wire::Client &client, const nssi::CallOptions &options) { return client.list(options); },
-        [](const auto &) { return Status(); });
+    auto listed = list_place(*place, until);
     if (!listed.ok()) {
       last = listed.error();
       continue;
     }
     is_any_there = true;
-    for (const auto &report : listed->streams) all.push_back(from_wire(report));
+    std::ranges::move(*listed, std::back_inserter(all));
   }
   if (!is_any_there) return last;
   return all;

@@ -60,12 +60,14 @@ class ReaderState {
   std::uint64_t step = 0, missed = 0;
   std::vector<Variable> variables;
   std::vector<Attribute> attributes;
+  std::optional<Source> source;
 
  private:
   wire::ReaderArgs reader_args(Deadline deadline) const;
   Status introduce(const wire::Place::Peer &peer, Deadline deadline);
   void ask_ahead(const wire::Place::Peer &peer);
   Result<StepState> take(wire::NextResult result);
+  void take_source(wire::StepSource &from);
   Result<const wire::StepVariable *> find(std::string_view name, const wire::Box &box) const;
   Result<bool> prepare(const wire::StepVariable &variable, const wire::Box &box, std::byte *into, Deadline deadline);
   template <class T, class Start, class Take>
@@ -83,6 +85,8 @@ class ReaderState {
   wire::Key stream_ = 0;
   std::uint64_t generation_ = 0, ended_ = 0;
   std::uint32_t timeout_ms_ = 0;
+  std::uint32_t headers_ = 0;  ///< the number of the file's header that is here
+  std::shared_ptr<const std::vector<std::byte>> header_;
   bool is_open_ = false, is_closed_ = false, is_over_ = false;
   std::atomic<bool> was_let_go_{false};
   std::atomic<Clock::rep> last_said_{0};  ///< when the servers heard last that it lives
@@ -127,6 +131,7 @@ Status ReaderState::introduce(const wire::Place::Peer &peer, Deadline deadline) 
     return Error{Code::kUnsupported, opened.error().message, nessie::Scope::kService};
   }
   if (!opened.ok()) return opened.error();
+  headers_ = stream_ == opened->stream ? headers_ : 0;
   stream_ = opened->stream;
   timeout_ms_ = opened->reader_timeout_ms;
   generation_ = peer.generation;
@@ -172,7 +177,8 @@ bool ReaderState::may_have_been_let_go() {
 
 /// The next step is asked for when the last one is ended, so that it is here when it is wanted.
 void ReaderState::ask_ahead(const wire::Place::Peer &peer) {
-  wire::NextArgs args{stream_, key_, ended_, static_cast<std::uint32_t>(std::chrono::milliseconds(kOneWait).count())};
+  wire::NextArgs args{stream_, key_, ended_, headers_,
+                      static_cast<std::uint32_t>(std::chrono::milliseconds(kOneWait).count())};
   nssi::CallOptions options;
   options.deadline = Deadline::in(kOneWait + std::chrono::seconds(5));
   options.idempotent = true;
@@ -248,7 +254,16 @@ Result<StepState> ReaderState::take(wire::NextResult result) {
     attributes.clear();
     for (const auto &each : now_.attributes) attributes.push_back(wire::from_wire(each));
   }
+  take_source(now_.source);
   return StepState::kOk;
+}
+
+void ReaderState::take_source(wire::StepSource &from) {
+  source.reset();
+  if (from.kind == wire::SourceKind::kOfWriters) return;
+  if (!from.header.empty()) header_ = std::make_shared<const std::vector<std::byte>>(std::move(from.header));
+  headers_ = from.headers;
+  source = Source{static_cast<Source::Kind>(from.kind), from.record, header_};
 }
 
 Status ReaderState::end_step() {
@@ -448,6 +463,7 @@ std::uint64_t Reader::put_in(std::string_view variable) const { return state_->p
 std::uint64_t Reader::identity() const { return state_->identity(); }
 const std::vector<Variable> &Reader::variables() const { return state_->variables; }
 const std::vector<Attribute> &Reader::attributes() const { return state_->attributes; }
+const Source *Reader::source() const { return state_->source ? &*state_->source : nullptr; }
 const Variable *Reader::find(std::string_view variable) const {
   const auto found = std::ranges::find(state_->variables, variable, &Variable::name);
   return found == state_->variables.end() ? nullptr : &*found;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 namespace streams {
 
@@ -143,27 +144,40 @@ void Session::drive_beside() {
 Result<std::uint32_t> Place::servers(Deadline deadline) {
   if (auto first = connect(0, deadline); !first.ok()) return first.error();
   std::lock_guard lock(mutex_);
-  return static_cast<std::uint32_t>(servers_.size());
+  return static_cast<std::uint32_t>(count_);
 }
 
 Result<std::uint32_t> Place::server_for(std::uint32_t rank, std::uint32_t size, Deadline deadline) {
+  const auto near = nearest(deadline);
+  if (!near.ok()) return near.error();
+  return (*near)[std::uint64_t{rank} * near->size() / size];
+}
+
+Result<std::vector<std::uint32_t>> Place::nearest(Deadline deadline) {
   const auto count = servers(deadline);
-  if (!count.ok() || *count == 1) return count.ok() ? Result<std::uint32_t>(0) : count;
-  std::vector<std::uint32_t> near;
-  for (std::uint32_t server = 0; server < *count; ++server) {
+  if (!count.ok()) return count.error();
+  std::vector<std::uint32_t> near, all(*count);
+  std::iota(all.begin(), all.end(), 0u);
+  if (*count == 1) return all;
+  for (const auto server : all) {
     const auto peer = connect(server, deadline);
     if (!peer.ok()) return peer.error();
     if (peer->is_near) near.push_back(server);
   }
-  if (near.empty()) return static_cast<std::uint32_t>(std::uint64_t{rank} * *count / size);
-  return near[std::uint64_t{rank} * near.size() / size];
+  return near.empty() ? all : near;
+}
+
+std::optional<Place::Peer> Place::connected(std::uint32_t server) {
+  std::lock_guard lock(mutex_);
+  return server < servers_.size() ? servers_[server].peer : std::nullopt;
 }
 
 Result<Place::Peer> Place::connect(std::uint32_t server, Deadline deadline) {
-  std::lock_guard lock(mutex_);
-  if (server < servers_.size() && servers_[server].peer) return *servers_[server].peer;
   for (;;) {
-    auto peer = greet(server, Deadline::in(kAttempt).earlier(deadline));
+    if (auto peer = connected(server)) return *peer;
+    if (server != 0 && !connected(0))
+      if (auto first = connect(0, deadline); !first.ok()) return first;
+    auto peer = greet(server, deadline);
     if (peer.ok() || deadline.passed()) return peer;
     const auto code = peer.code();
     if (!may_come_back(code) && code != Code::kTimedOut && code != Code::kBusy) return peer;
@@ -174,55 +188,90 @@ Result<Place::Peer> Place::connect(std::uint32_t server, Deadline deadline) {
   }
 }
 
-/// One attempt. The first server tells where the others are.
+/// One attempt, or what becomes of another thread's.
 Result<Place::Peer> Place::greet(std::uint32_t server, Deadline deadline) {
-  auto &runtime = session_->runtime();
-  const bool is_known = server != 0 && server < servers_.size() && servers_[0].peer;
-  if (server != 0 && !is_known)
-    if (auto first = greet(0, deadline); !first.ok()) return first;
-  if (server != 0 && server >= servers_.size())
-    return Error{Code::kNotFound, fmt::format("at {} there is no server {}", at_, server)};
-  auto id = server == 0 ? nssi::connect_to(runtime, at_, deadline) : runtime.connect(servers_[server].url, deadline);
-  if (!id.ok()) {
-    if (server != 0) look_up(deadline);  // it may be elsewhere by now
-    return id.error();
+  std::unique_lock lock(mutex_);
+  if (server >= count_) return Error{Code::kNotFound, fmt::format("at {} there is no server {}", at_, server)};
+  if (servers_[server].is_being_greeted) {
+    const auto is_over = [&] { return !servers_[server].is_being_greeted; };
+    if (deadline.is_never())
+      greeted_.wait(lock, is_over);
+    else
+      greeted_.wait_until(lock, deadline.when(), is_over);
+    if (servers_[server].peer) return *servers_[server].peer;
+    return Error{Code::kTimedOut, fmt::format("the server at {} has not answered yet", at_), nessie::Scope::kPeer};
   }
-  nssi::CallOptions options;
-  options.deadline = deadline;
-  options.idempotent = true;
+  if (servers_[server].peer) return *servers_[server].peer;
+  servers_[server].is_being_greeted = true;
+  lock.unlock();
+  const auto limit = Deadline::in(kAttempt).earlier(deadline);
+  auto peer = server == 0 ? greet_first(limit) : greet_other(server, limit);
+  lock.lock();
+  servers_[server].is_being_greeted = false;
+  greeted_.notify_all();
+  return peer;
+}
+
+/// It tells where the others are.
+Result<Place::Peer> Place::greet_first(Deadline deadline) {
+  auto &runtime = session_->runtime();
+  auto id = nssi::connect_to(runtime, at_, deadline);
+  if (!id.ok()) return id.error();
+  const nssi::CallOptions options{.deadline = deadline, .idempotent = true};
   auto hello = Client(runtime, *id).hello({PROTOCOL}, options);
-  if (hello.ok() && server == 0 && hello->index != 0) {  // a contact of another one of them
+  if (hello.ok() && hello->index != 0) {  // a contact of another one of them
     const std::string first = hello->servers.front();
     runtime.disconnect(*id);
     id = runtime.connect(first, deadline);
     if (!id.ok()) return id.error();
     hello = Client(runtime, *id).hello({PROTOCOL}, options);
   }
-  if (hello.ok() && server == 0 && std::ranges::find(hello->servers, std::string()) != hello->servers.end())
+  if (hello.ok() && std::ranges::find(hello->servers, std::string()) != hello->servers.end())
     hello = Error{Code::kBusy, fmt::format("not all servers at {} have joined the first one yet", at_)};
-  if (!hello.ok()) {
-    runtime.disconnect(*id);
-    if (server != 0) look_up(deadline);
-    return hello.error();
+  if (hello.ok()) return note(0, *id, *hello);
+  runtime.disconnect(*id);
+  return hello.error();
+}
+
+Result<Place::Peer> Place::greet_other(std::uint32_t server, Deadline deadline) {
+  auto &runtime = session_->runtime();
+  std::unique_lock lock(mutex_);
+  const auto url = servers_[server].url;
+  lock.unlock();
+  const auto id = runtime.connect(url, deadline);
+  if (!id.ok()) {
+    look_up(deadline);  // it may be elsewhere by now
+    return id.error();
   }
+  const auto hello = Client(runtime, *id).hello({PROTOCOL}, {.deadline = deadline, .idempotent = true});
+  if (hello.ok()) return note(server, *id, *hello);
+  runtime.disconnect(*id);
+  look_up(deadline);
+  return hello.error();
+}
+
+Place::Peer Place::note(std::uint32_t server, nssi::PeerId id, const HelloResult &hello) {
+  auto &runtime = session_->runtime();
+  if (!runtime.can_give_descriptors(id)) session_->drive_beside();
+  std::lock_guard lock(mutex_);
   if (server == 0) {
-    servers_.resize(hello->servers.size());
-    for (std::size_t i = 0; i < servers_.size(); ++i) servers_[i].url = hello->servers[i];
+    count_ = hello.servers.size();
+    servers_.resize(std::max(servers_.size(), count_));
+    for (std::size_t i = 0; i < count_; ++i) servers_[i].url = hello.servers[i];
   }
-  Peer peer{*id, ++generations_, hello->incarnation, runtime.can_view(*id)};
-  if (!runtime.can_give_descriptors(*id)) session_->drive_beside();
+  const Peer peer{id, ++generations_, hello.incarnation, runtime.can_view(id)};
   servers_[server].peer = peer;
   return peer;
 }
 
 /// Where the first server says that the others are.
 void Place::look_up(Deadline deadline) {
-  if (!servers_[0].peer) return;
-  nssi::CallOptions options;
-  options.deadline = deadline;
-  options.idempotent = true;
-  const auto hello = Client(session_->runtime(), servers_[0].peer->id).hello({PROTOCOL}, options);
-  if (!hello.ok()) return servers_[0].peer.reset();
+  const auto first = connected(0);
+  if (!first) return;
+  const auto hello =
+      Client(session_->runtime(), first->id).hello({PROTOCOL}, {.deadline = deadline, .idempotent = true});
+  if (!hello.ok()) return lose(0, first->generation);
+  std::lock_guard lock(mutex_);
   for (std::size_t i = 1; i < std::min(servers_.size(), hello->servers.size()); ++i)
     if (!hello->servers[i].empty()) servers_[i].url = hello->servers[i];
 }

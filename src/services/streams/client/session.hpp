@@ -94,14 +94,16 @@ class Place {
   /// Which of them this process puts its data to: one of its node, if there is one; otherwise the share of `rank` of
   /// `size`.
   Result<std::uint32_t> server_for(std::uint32_t rank, std::uint32_t size, Deadline deadline);
+  /// Those of this node; all, if there is none.
+  Result<std::vector<std::uint32_t>> nearest(Deadline deadline);
   struct Peer {
     nssi::PeerId id;
     std::uint64_t generation = 0;   ///< changes whenever the connection is another one
     std::uint64_t incarnation = 0;  ///< of the server
     bool is_near = false;           ///< it maps what is allocated here
   };
-  /// The server that has that number, connected to when it is needed, and again when it was lost. kTimedOut, kPeerLost:
-  /// not by the deadline.
+  /// The server that has that number, connected to when it is needed, and again when it was lost; by one thread, for
+  /// which others wait. kTimedOut, kPeerLost: not by the deadline.
   Result<Peer> connect(std::uint32_t server, Deadline deadline);
   void lose(std::uint32_t server, std::uint64_t generation);
 
@@ -114,13 +116,20 @@ class Place {
   struct Server {
     std::optional<Peer> peer;
     std::string url;
+    bool is_being_greeted = false;
   };
+  std::optional<Peer> connected(std::uint32_t server);
   Result<Peer> greet(std::uint32_t server, Deadline deadline);
+  Result<Peer> greet_first(Deadline deadline);
+  Result<Peer> greet_other(std::uint32_t server, Deadline deadline);
+  Peer note(std::uint32_t server, nssi::PeerId id, const HelloResult &hello);
   void look_up(Deadline deadline);
   const std::shared_ptr<Session> session_;
   const std::string at_;
   std::mutex mutex_;
-  std::vector<Server> servers_;
+  std::condition_variable greeted_;
+  std::vector<Server> servers_ = std::vector<Server>(1);  ///< never fewer than there were once
+  std::size_t count_ = 1;                                 ///< of those that there are
   std::uint64_t generations_ = 0;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <services/streams/box_index.hpp>
 #include <services/streams/client/arena.hpp>
 #include <services/streams/client/convert.hpp>
 #include <services/streams/client/session.hpp>
@@ -24,8 +25,11 @@ namespace {
 Error bad(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 Error no_step() { return bad("no step is open: begin_step() comes first"); }
 
-/// From here on a part is sent before its step is ended.
-constexpr std::size_t kSendAtOnce = 2 << 20;
+/// From here on a part is full, and sent before its step is ended.
+constexpr std::size_t kFullPart = 1 << 20;
+/// What a server moves is put piece by piece, so that it moves one while the next is copied: each fits a record of its
+/// log.
+constexpr std::size_t kPieceBytes = (2 << 20) - 4096;
 
 /// A server that knows nothing of a writer was started anew.
 Error lost_if_unknown(Error error) {
@@ -57,10 +61,16 @@ class WriterState {
  private:
   struct Known {
     wire::VariableArgs variable;
-    std::vector<wire::Box> boxes;  ///< that were put in this step
+    wire::BoxIndex boxes;  ///< that were put in this step
+    bool was_put = false;  ///< in it, if only without elements
+    void begin_step() {
+      boxes.clear();
+      was_put = false;
+    }
   };
   struct Sending {
     std::size_t part;
+    bool is_last;
     nssi::Future<wire::WriteResult> call;
   };
   wire::WriterArgs writer_args() const;
@@ -68,15 +78,20 @@ class WriterState {
   Status introduce(const wire::Place::Peer &peer, Deadline deadline);
   Status tell_loss(Deadline deadline);
   Result<std::uint32_t> find(std::string_view name) const;
+  Error is_being_ended() const { return bad(fmt::format("step {} is being ended: call end_step() once more", step_)); }
   Result<std::uint32_t> check_put(std::string_view name, const wire::Box &box);
   void note_put(std::uint32_t variable, const wire::Box &box);
   Status put_small(std::uint32_t variable, const wire::Box &box, const void *data, std::size_t bytes);
+  Status put_block(std::uint32_t variable, const wire::Box &box, const std::byte *data, std::size_t bytes, Order order);
+  Status send_full();
   Status send(std::size_t part, bool is_last, const wire::Place::Peer &peer, Deadline deadline);
   Status send_rest(const wire::Place::Peer &peer, Deadline deadline);
-  Status await_sent(std::vector<bool> &kept, wire::WriteResult &last, Deadline deadline);
+  Status await_sent(wire::WriteResult &last, Deadline deadline);
   Status said_by_last(const Status &otherwise);
   void give_up_step();
+  void enter(const wire::Place::Peer &peer, const wire::WriterResult &opened);
   void begin_anew();
+  void send_anew();
   Error lost_steps() { return {Code::kPeerLost, std::exchange(lost_, {}), nessie::Scope::kService}; }
 
   const std::shared_ptr<wire::Session> session_;
@@ -92,6 +107,9 @@ class WriterState {
   std::string lost_;       ///< which those are, until the program is told
   std::uint64_t step_ = 0, first_generation_ = 0, generation_ = 0, incarnation_ = 0;
   bool is_open_ = false, is_closed_ = false, has_room_ = false, is_first_step_ = true;
+  bool is_ending_ = false;  ///< end_step() was called: what the step has does not change any more
+  bool is_last_sent_ = false;
+  bool is_near_ = false;  ///< the server of its data maps what is allocated here
   std::vector<Known> variables_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
   std::size_t first_changed_ = 0;  ///< variables from here on the server has not heard of
@@ -137,11 +155,7 @@ Status WriterState::introduce_first(const wire::Place::Peer &peer, Deadline dead
   }
   stream_ = opened->stream;
   first_generation_ = peer.generation;
-  if (server_ == 0) {
-    if (incarnation_ != 0 && incarnation_ != peer.incarnation) begin_anew();
-    incarnation_ = peer.incarnation;
-    generation_ = peer.generation;
-  }
+  if (server_ == 0) { enter(peer, *opened); }
   return {};
 }
 
@@ -161,9 +175,7 @@ Status WriterState::introduce(const wire::Place::Peer &peer, Deadline deadline) 
   if (!opened.ok()) return opened.error();
   if (has_lost_)
     if (auto status = tell_loss(deadline); !status.ok()) return status;
-  if (incarnation_ != 0 && incarnation_ != peer.incarnation) begin_anew();
-  incarnation_ = peer.incarnation;
-  generation_ = peer.generation;
+  enter(peer, *opened);
   return {};
 }
 
@@ -184,13 +196,27 @@ Status WriterState::tell_loss(Deadline deadline) {
   return {};
 }
 
-/// A server that was started anew has heard of nothing, and keeps no buffers.
+/// The server of its data knows it.
+void WriterState::enter(const wire::Place::Peer &peer, const wire::WriterResult &opened) {
+  if (incarnation_ != 0 && incarnation_ != peer.incarnation) begin_anew();
+  incarnation_ = peer.incarnation;
+  generation_ = peer.generation;
+  is_near_ = peer.is_near;
+  arena_.keep_only(opened.kept);
+}
+
+/// A server that was started anew has heard of nothing.
 void WriterState::begin_anew() {
-  first_changed_ = 0;
-  arena_.release_all();
-  sending_.clear();
-  for (auto &part : arena_.parts()) part->is_sent = false;
+  send_anew();
   has_room_ = false;
+}
+
+/// All of the open step goes once more.
+void WriterState::send_anew() {
+  sending_.clear();
+  first_changed_ = 0;
+  for (auto &part : arena_.parts()) part->is_sent = false;
+  is_last_sent_ = false;
 }
 
 Status WriterState::open(Deadline deadline) {
@@ -245,7 +271,7 @@ Status WriterState::define(const Variable &variable) {
   if (known.variable == args) return {};
   if (known.variable.type != args.type || known.variable.shape.size() != args.shape.size())
     return bad(fmt::format("variable '{}' has been defined with another type, or number of dimensions", variable.name));
-  if (!known.boxes.empty())
+  if (known.was_put)
     return bad(fmt::format("variable '{}' was put in this step already: it can be described anew in the next one",
                            variable.name));
   known.variable = std::move(args);
@@ -254,6 +280,7 @@ Status WriterState::define(const Variable &variable) {
 }
 
 Status WriterState::set_attribute(const Attribute &attribute) {
+  if (is_ending_) return is_being_ended();
   auto args = wire::to_wire(attribute);
   if (auto status = wire::check(args); !status.ok()) return status;
   if (!attribute.variable.empty())
@@ -301,20 +328,20 @@ Result<StepState> WriterState::begin_step(Deadline deadline) {
 
 Result<std::uint32_t> WriterState::check_put(std::string_view name, const wire::Box &box) {
   if (!is_open_) return no_step();
+  if (is_ending_) return is_being_ended();
   auto variable = find(name);
   if (!variable.ok()) return variable;
   const auto &known = variables_[*variable];
   if (auto status = wire::check_inside(known.variable, box); !status.ok()) return status.error();
-  if (wire::elements_of(box) > 0)
-    for (const auto &other : known.boxes)
-      if (wire::overlap(other, box))
-        return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step",
-                                                    wire::describe(name, box), wire::describe(name, other))};
-  return variable;
+  const auto other = wire::elements_of(box) > 0 ? known.boxes.find(box) : std::nullopt;
+  if (!other) return variable;
+  return Error{Code::kOutOfRange, fmt::format("{} overlaps {}, which was put in this step", wire::describe(name, box),
+                                              wire::describe(name, other->box))};
 }
 
 void WriterState::note_put(std::uint32_t variable, const wire::Box &box) {
-  variables_[variable].boxes.push_back(box);
+  variables_[variable].was_put = true;
+  if (wire::elements_of(box) > 0) variables_[variable].boxes.add(box);
   step_bytes_ += wire::bytes_of(variables_[variable].variable, box);
 }
 
@@ -335,20 +362,52 @@ Status WriterState::put(std::string_view name, const Box &given, const void *dat
   if (data == nullptr && bytes > 0) return bad("the data are a null pointer");
   const bool is_turned = order == Order::kFortran && box.count.size() > 1;
   if (!is_turned && small_.size() + bytes <= wire::MOST_INLINE) return put_small(*variable, box, data, bytes);
+  const auto *from = static_cast<const std::byte *>(data);
+  const bool is_moved = !is_near_ || lasting_ == wire::Lasting::kInLog;
+  if (is_turned || !is_moved || bytes <= kPieceBytes) {
+    if (auto status = put_block(*variable, box, from, bytes, order); !status.ok()) return status;
+    note_put(*variable, box);
+    return {};
+  }
+  for (wire::Slices pieces(box, wire::size_of(known.type), kPieceBytes); !pieces.done(); pieces.next()) {
+    const auto piece_bytes = static_cast<std::size_t>(pieces.elements()) * wire::size_of(known.type);
+    if (auto status = put_block(*variable, pieces.slice(), from, piece_bytes, order); !status.ok()) {
+      ++attempt_;
+      give_up_step();
+      return Error{status.code(), fmt::format("{}; what was put in this step is dropped: put all of it again",
+                                              status.error().message)};
+    }
+    from += piece_bytes;
+  }
+  note_put(*variable, box);
+  return {};
+}
+
+/// Copies one block into a part.
+Status WriterState::put_block(std::uint32_t variable, const wire::Box &box, const std::byte *data, std::size_t bytes,
+                              Order order) {
+  const auto &known = variables_[variable].variable;
   auto room = arena_.make_room(bytes, known.is_constant);
   if (!room.ok()) return room.error();
-  if (is_turned)
-    wire::transpose(box.count, wire::size_of(known.type), static_cast<const std::byte *>(data), room->memory, false);
+  if (order == Order::kFortran && box.count.size() > 1)
+    wire::transpose(box.count, wire::size_of(known.type), data, room->memory, false);
   else if (bytes > 0)
     std::memcpy(room->memory, data, bytes);
-  room->part->args.blocks.push_back({*variable, box, room->offset});
-  note_put(*variable, box);
-  if (room->part->used < kSendAtOnce || room->part->has_span) return {};
+  room->part->args.blocks.push_back({variable, box, room->offset});
+  return room->part->used < kFullPart ? Status() : send_full();
+}
+
+/// What is full goes while the program goes on. Where nothing has to be moved, the newest part waits for the step's
+/// end: most steps are one request then.
+Status WriterState::send_full() {
+  const auto peer = place_->connect(server_, Deadline::now());
+  if (!peer.ok() || peer->generation != generation_) return {};  // all goes when the step is ended
+  const bool is_moved = !is_near_ || lasting_ == wire::Lasting::kInLog;
   const auto &parts = arena_.parts();
-  const auto at = std::ranges::find(parts, room->part, &std::unique_ptr<StepPart>::get) - parts.begin();
-  if (const auto peer = place_->connect(server_, Deadline::now()); peer.ok() && peer->generation == generation_)
-    return send(static_cast<std::size_t>(at), false, *peer, Deadline::in(std::chrono::minutes(10)));
-  return {};  // it goes when the step is ended
+  for (std::size_t at = 0; at + (is_moved ? 0 : 1) < parts.size(); ++at)
+    if (const auto &part = *parts[at]; !part.is_sent && !part.has_span && part.used >= kFullPart)
+      if (auto status = send(at, false, *peer, Deadline::in(std::chrono::minutes(10))); !status.ok()) return status;
+  return {};
 }
 
 Result<void *> WriterState::span(std::string_view name, const Box &given) {
@@ -372,6 +431,7 @@ Status WriterState::put_lent(std::string_view name, const Box &given, const void
   const auto bytes = static_cast<std::size_t>(wire::bytes_of(variables_[*variable].variable, box));
   if (bytes <= wire::MOST_INLINE) return put(name, given, data, Order::kC);
   if (data == nullptr) return bad("the data are a null pointer");
+  if (is_near_) return put(name, given, data, Order::kC);  // a copy here is cheaper than one by the server
   auto part = arena_.lend({static_cast<const std::byte *>(data), bytes});
   if (!part.ok()) return part.error();
   (*part)->args.blocks.push_back({*variable, box, 0});
@@ -383,10 +443,11 @@ Status WriterState::put_lent(std::string_view name, const Box &given, const void
 
 // --- sending ----------------------------------------------------------------------------------------------------------
 
-/// Parts are numbered by their places; the last is what is small.
+/// Parts are numbered by their places; behind them is what is small. The step's last request may be of either.
 Status WriterState::send(std::size_t part, bool is_last, const wire::Place::Peer &peer, Deadline deadline) {
-  wire::WriteArgs last;
-  auto &args = is_last ? last : arena_.parts()[part]->args;
+  wire::WriteArgs small;
+  const bool is_small = part == arena_.parts().size();
+  auto &args = is_small ? small : arena_.parts()[part]->args;
   args.stream = stream_;
   args.writer = key_;
   args.step = step_;
@@ -402,6 +463,9 @@ Status WriterState::send(std::size_t part, bool is_last, const wire::Place::Peer
   options.idempotent = true;
   if (is_last) {
     args.attributes = attributes_;
+    is_last_sent_ = true;
+  }
+  if (is_small) {
     args.blocks = small_blocks_;
     args.data.assign(small_.begin(), small_.end());
   } else {
@@ -412,28 +476,29 @@ Status WriterState::send(std::size_t part, bool is_last, const wire::Place::Peer
     if (it.lent.empty()) options.parts = {{nullptr, 0, it.used}};
   }
   wire::Client client(session_->runtime(), peer.id);
-  sending_.push_back({part, client.write_async(args, options)});
+  sending_.push_back({part, is_last, client.write_async(args, options)});
   return {};
 }
 
 Status WriterState::send_rest(const wire::Place::Peer &peer, Deadline deadline) {
-  for (std::size_t part = 0; part < arena_.parts().size(); ++part)
-    if (!arena_.parts()[part]->is_sent)
+  const auto &parts = arena_.parts();
+  const bool has_small = !small_blocks_.empty() || parts.empty() || parts.back()->is_sent;
+  const auto last = has_small ? parts.size() : parts.size() - 1;
+  for (std::size_t part = 0; part < last; ++part)
+    if (!parts[part]->is_sent)
       if (auto status = send(part, false, peer, deadline); !status.ok()) return status;
-  return send(arena_.parts().size(), true, peer, deadline);
+  return send(last, true, peer, deadline);
 }
 
 /// The error that says most.
-Status WriterState::await_sent(std::vector<bool> &kept, wire::WriteResult &last, Deadline deadline) {
+Status WriterState::await_sent(wire::WriteResult &last, Deadline deadline) {
   Status worst;
   for (; !sending_.empty(); sending_.pop_front()) {
-    auto &[part, call] = sending_.front();
+    auto &[part, is_last, call] = sending_.front();
     auto result = call.wait(deadline);
     if (result.ok()) {
-      if (part < kept.size())
-        kept[part] = result->keeps_buffer;
-      else
-        last = *result;
+      if (part < arena_.parts().size()) arena_.parts()[part]->is_kept = result->keeps_buffer;
+      if (is_last) last = *result;
       arena_.release(result->released);
     } else if (worst.ok() || wire::may_come_back(worst.code())) {
       worst = result.error();
@@ -445,8 +510,8 @@ Status WriterState::await_sent(std::vector<bool> &kept, wire::WriteResult &last,
 
 /// A part did not come to its end; the server may have said why.
 Status WriterState::said_by_last(const Status &otherwise) {
-  auto &[part, call] = sending_.back();
-  if (part != arena_.parts().size() || !call.is_over()) return otherwise;
+  auto &[part, is_last, call] = sending_.back();
+  if (!is_last || !call.is_over()) return otherwise;
   const auto said = call.wait(Deadline::now());
   sending_.pop_back();
   return said.code() == Code::kBusy ? Status(said.error()) : otherwise;
@@ -458,27 +523,26 @@ void WriterState::give_up_step() {
   arena_.drop_step();
   small_.clear();
   small_blocks_.clear();
-  for (auto &known : variables_) known.boxes.clear();
+  for (auto &known : variables_) known.begin_step();
   step_bytes_ = 0;
+  is_ending_ = is_last_sent_ = false;
 }
 
 Status WriterState::end_step(Deadline deadline) {
   if (!is_open_) return no_step();
+  is_ending_ = true;
   wire::WriteResult last;
-  std::vector<bool> kept(arena_.parts().size(), false);
   const auto carry_out = [&](wire::Client &, const nssi::CallOptions &) -> Status {
     const auto peer = place_->connect(server_, Deadline::now());
     if (!peer.ok()) return peer.error();
-    const bool is_waiting = !sending_.empty() && sending_.back().part == arena_.parts().size();
-    if (!is_waiting)
+    if (!is_last_sent_)
       if (auto status = send_rest(*peer, deadline); !status.ok()) return status;
-    auto status = await_sent(kept, last, deadline);
+    auto status = await_sent(last, deadline);
     if (status.ok()) return status;
     // What was on its way may not have come: all is sent once more, and known where it has.
-    if (wire::may_come_back(status.code()) || status.code() == Code::kNotFound || status.code() == Code::kBusy) {
-      sending_.clear();
-      for (auto &part : arena_.parts()) part->is_sent = false;
-    }
+    if (wire::may_come_back(status.code()) || status.code() == Code::kNotFound || status.code() == Code::kBusy ||
+        sending_.empty())
+      send_anew();
     if (status.code() == Code::kNotFound) return Error{Code::kPeerLost, status.error().message};
     return status;
   };
@@ -491,16 +555,16 @@ Status WriterState::end_step(Deadline deadline) {
     give_up_step();
     return lost_if_unknown(status.error());
   }
-  arena_.end_step(kept);
+  arena_.end_step();
   arena_.release(last.released);
   small_.clear();
   small_blocks_.clear();
   attributes_.clear();
-  for (auto &known : variables_) known.boxes.clear();
+  for (auto &known : variables_) known.begin_step();
   has_room_ = last.has_room;
   last_bytes_ = step_bytes_;
   attempt_ = 0;
-  is_open_ = false;
+  is_open_ = is_ending_ = is_last_sent_ = false;
   ++step_;
   return {};
 }

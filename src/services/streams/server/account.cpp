@@ -4,50 +4,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace streams {
 
 namespace {
 
-constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
-
 Error bad(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
 
 }  // namespace
 
-// --- groups of readers ------------------------------------------------------------------------------------------------
-
-std::uint64_t Account::Group::ended() const {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const auto &rank : ranks) least = std::min(least, rank.ended);
-  return least;
-}
-
-std::uint32_t Account::Group::connected() const {
-  return static_cast<std::uint32_t>(std::ranges::count(ranks, true, &Rank::is_connected));
-}
-
-std::string Account::Group::name() const {
-  return subscription.empty() ? fmt::format("readers without a name ({} of {})", connected(), ranks.size())
-                              : fmt::format("the readers '{}' ({} of {})", subscription, connected(), ranks.size());
-}
-
 // --- writers ----------------------------------------------------------------------------------------------------------
 
-bool Account::is_forming() const { return std::ranges::find(writers_, Key{0}, &Writer::key) != writers_.end(); }
-
-std::uint64_t Account::closed_steps() const {
-  const auto least = std::ranges::min_element(writers_, {}, &Writer::steps);
-  return least == writers_.end() ? 0 : least->steps;
+Account::Writer *Account::find_writer(Key writer) {
+  const auto found = by_key_.find(writer);
+  return found == by_key_.end() ? nullptr : &writers_[found->second];
 }
 
-bool Account::is_over() const {
-  return !writers_.empty() && std::ranges::all_of(writers_, [](const Writer &w) { return w.is_closed; });
-}
-
-bool Account::knows_writer(Key writer) const {
-  return std::ranges::find(writers_, writer, &Writer::key) != writers_.end();
+void Account::count_writers() {
+  by_key_.clear();
+  absent_ = open_ = 0;
+  closed_steps_ = ~std::uint64_t{0};
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const auto &writer = writers_[rank];
+    if (writer.key != 0) by_key_[writer.key] = rank;
+    absent_ += writer.key == 0 ? 1 : 0;
+    open_ += writer.is_closed ? 0 : 1;
+    if (writer.is_closed) closed_steps_ = std::min(closed_steps_, writer.steps);
+  }
 }
 
 std::uint64_t Account::group_of(std::uint64_t step) const {
@@ -57,6 +42,8 @@ std::uint64_t Account::group_of(std::uint64_t step) const {
 
 void Account::begin_group(std::uint32_t size, std::uint32_t await_readers) {
   writers_.assign(size, {});
+  lost_before_ = 0;
+  count_writers();
   writer_groups_[complete_] = group() + 1;
   await_readers_ = await_readers;
   why_interrupted_.clear();
@@ -75,6 +62,8 @@ Status Account::seat_writer(const WriterArgs &args, PeerId peer) {
                  fmt::format("rank {} of those who write stream '{}' is there already", args.rank, name_)};
   if (await_readers_ != args.await_readers)
     return bad(fmt::format("the ranks that write stream '{}' wait for different numbers of readers", name_));
+  absent_ -= writer.key == 0 ? 1 : 0;
+  by_key_[args.writer] = args.rank;
   writer.key = args.writer;
   writer.peer = peer;
   writer.server = args.server;
@@ -95,25 +84,28 @@ Status Account::reseat_writer(const WriterArgs &args, PeerId peer) {
 }
 
 void Account::close_writer(Key key, std::uint64_t steps) {
-  const auto writer = std::ranges::find(writers_, key, &Writer::key);
-  if (writer == writers_.end()) return;
+  auto *writer = find_writer(key);
+  if (writer == nullptr) return;
+  open_ -= writer->is_closed ? 0 : 1;
   writer->is_closed = true;
   writer->steps = steps;
+  closed_steps_ = std::min(closed_steps_, steps);
 }
 
 void Account::abandon_writer(Key key) {
-  const auto writer = std::ranges::find(writers_, key, &Writer::key);
-  if (writer != writers_.end() && !writer->is_closed)
+  const auto *writer = find_writer(key);
+  if (writer != nullptr && !writer->is_closed)
     interrupt(fmt::format("rank {} of the {} that write stream '{}' has left without closing it",
-                          writer - writers_.begin(), writers_.size(), name_));
+                          writer - writers_.data(), writers_.size(), name_));
 }
 
-void Account::lose_writers(PeerId peer, Clock::time_point gone_at) {
-  for (auto &writer : writers_)
-    if (writer.is_connected && writer.peer == peer) {
-      writer.is_connected = false;
-      writer.gone_at = gone_at;
-    }
+void Account::lose_writers(const Gone &gone) {
+  for (auto &writer : writers_) {
+    const auto found = writer.is_connected ? gone.find(writer.peer.value) : gone.end();
+    if (found == gone.end()) continue;
+    writer.is_connected = false;
+    writer.gone_at = found->second;
+  }
 }
 
 void Account::give_up_writers(Clock::time_point now) {
@@ -130,9 +122,10 @@ void Account::interrupt(std::string why) {
 }
 
 void Account::lose_steps(Key key, std::uint64_t ended) {
-  const auto writer = std::ranges::find(writers_, key, &Writer::key);
-  if (writer == writers_.end()) return;
+  auto *writer = find_writer(key);
+  if (writer == nullptr) return;
   writer->lost = std::max(writer->lost, ended);
+  lost_before_ = std::max(lost_before_, ended);
   advance();
 }
 
@@ -142,8 +135,9 @@ std::uint64_t Account::first_lost(std::uint32_t server) const {
 }
 
 bool Account::has_readers_awaited() const {
+  if (await_readers_ == 0) return true;
   const auto there =
-      std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected() == g.ranks.size(); });
+      std::ranges::count_if(groups_, [](const Group &g) { return g.holds() && g.connected == g.ranks.size(); });
   return there >= static_cast<std::ptrdiff_t>(await_readers_);
 }
 
@@ -151,34 +145,61 @@ bool Account::has_readers_awaited() const {
 
 /// Each server sees to its own.
 Status Account::check_against(const StepState &state, const StepReport &report) const {
-  for (const auto &[server, other] : state.reports) {
-    if (server == report.server) continue;
-    for (const auto &ours : report.variables)
-      for (const auto &theirs : other.variables) {
-        if (ours.variable.name != theirs.variable.name) continue;
-        if (!agree(ours.variable, theirs.variable))
-          return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step,
-                                 name_, ours.variable.name));
-        for (const auto &a : ours.boxes)
-          for (const auto &b : theirs.boxes)
-            if (overlap(a, b))
-              return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step,
-                                     name_, streams::describe(ours.variable.name, a),
-                                     streams::describe(ours.variable.name, b)));
-      }
+  for (const auto &told : report.variables) {
+    const auto found = state.variables.find(told.variable.name);
+    if (found == state.variables.end()) continue;
+    const auto &known = found->second;
+    const auto taken = known.taken.find(report.server);
+    if (!agree(told.variable, known.variable))
+      return bad(fmt::format("in step {} of stream '{}' ranks describe variable '{}' differently", report.step, name_,
+                             told.variable.name));
+    for (auto i = taken == known.taken.end() ? 0 : taken->second; i < told.boxes.size(); ++i)
+      if (const auto other = known.find_other(told.boxes[i], report.server))
+        return bad(fmt::format("in step {} of stream '{}' boxes of two ranks overlap: {} and {}", report.step, name_,
+                               streams::describe(told.variable.name, told.boxes[i]),
+                               streams::describe(told.variable.name, *other)));
   }
   return {};
+}
+
+std::optional<Box> Account::SharedVariable::find_other(const Box &box, std::uint32_t server) const {
+  for (const auto &[each, index] : boxes) {
+    if (each == server) continue;
+    if (auto found = index.find(box)) return std::move(found->box);
+  }
+  return std::nullopt;
+}
+
+/// A server tells the same boxes again, in the same order, and more; one that was started anew, whatever it has.
+void Account::take_part(StepState &state, const StepReport &report) {
+  state.servers[report.server] = {report.ended, report.writers, report.bytes, report.incarnation, report.attributes};
+  for (const auto &told : report.variables) {
+    auto &known = state.variables[told.variable.name];
+    known.variable = told.variable;
+    auto &share = known.shares[report.server];
+    auto &taken = known.taken[report.server];
+    share.server = report.server;
+    for (; taken < told.boxes.size(); ++taken) {
+      const auto &box = told.boxes[taken];
+      share.around = share.elements == 0 ? box : around(share.around, box);
+      share.elements += static_cast<std::uint64_t>(elements_of(box));
+      if (servers_ > 1 && elements_of(box) > 0) known.boxes[report.server].add(box);
+    }
+  }
 }
 
 Status Account::take(const StepReport &report) {
   if (report.group != group_of(report.step)) return {};
   if (report.step < complete_) return take_late(report), Status();
   auto &state = steps_[report.step];
+  state.remove_former(report);
+  const auto known = state.servers.find(report.server);
+  if (known != state.servers.end() && report.ended < known->second.ended) return {};  // overtaken by a later one
   if (auto status = check_against(state, report); !status.ok()) {
     interrupt(status.error().message);
     return status;
   }
-  state.reports[report.server] = report;
+  take_part(state, report);
   advance();
   return {};
 }
@@ -189,31 +210,60 @@ void Account::take_late(StepReport report) {
   if (lost_.contains(step)) return;
   if (step < floor_) std::erase_if(report.variables, [](const auto &told) { return !told.variable.is_constant; });
   if (step < floor_ && report.variables.empty()) return;
-  for (const auto &told : report.variables)
-    if (told.variable.is_constant) constants_[told.variable.name].insert(step);
   auto &known = steps_[step];
-  known.reports[report.server] = std::move(report);
+  const auto before = known.bytes;
+  known.remove_former(report);
+  take_part(known, report);
+  for (auto &[name, variable] : known.variables) variable.boxes.clear();
+  for (const auto &told : report.variables)
+    if (told.variable.is_constant) has_other_constants_ |= constants_[told.variable.name].insert(step).second;
   known.count_bytes();
+  if (step >= floor_ && step < needed_) late_bytes_ += known.bytes - before;
 }
 
 void Account::StepState::count_bytes() {
   bytes = 0;
-  for (const auto &[server, report] : reports) bytes += report.bytes;
+  for (const auto &[server, part] : servers) bytes += part.bytes;
 }
 
 bool Account::StepState::is_whole() const {
   std::uint64_t ended = 0, writers = 0;
-  for (const auto &[server, report] : reports) ended += report.ended, writers = report.writers;
+  for (const auto &[server, part] : servers) ended += part.ended, writers = part.writers;
   return ended >= writers;
 }
 
-/// Steps that all have ended are complete; those of which a server has lost some, too, but nobody sees them.
+void Account::StepState::remove(std::uint32_t server) {
+  servers.erase(server);
+  for (auto at = variables.begin(); at != variables.end();) {
+    auto &known = at->second;
+    known.shares.erase(server);
+    known.boxes.erase(server);
+    known.taken.erase(server);
+    at = known.shares.empty() ? variables.erase(at) : std::next(at);
+  }
+}
+
+/// What another incarnation of that server has reported.
+void Account::StepState::remove_former(const StepReport &report) {
+  const auto known = servers.find(report.server);
+  if (known != servers.end() && known->second.incarnation != report.incarnation) remove(report.server);
+}
+
+/// Writers whose parts of the next step are lost.
+std::size_t Account::lost_parts() const {
+  if (complete_ >= lost_before_) return 0;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(writers_, [&](const Writer &each) { return each.lost > complete_; }));
+}
+
+/// Steps that all have ended are complete; those of which a server has lost some, too, but nobody sees them. When
+/// readers have heard that the writers are gone, no step is complete any more that was not before.
 void Account::advance() {
-  for (;; ++complete_) {
-    const auto lost = std::ranges::count_if(writers_, [&](const Writer &each) { return each.lost > complete_; });
-    auto ended = static_cast<std::size_t>(lost);
+  for (; why_interrupted_.empty(); ++complete_) {
+    const auto lost = lost_parts();
+    auto ended = lost;
     if (const auto next = steps_.find(complete_); next != steps_.end())
-      for (const auto &[server, report] : next->second.reports) ended += report.ended;
+      for (const auto &[server, part] : next->second.servers) ended += part.ended;
     if (writers_.empty() || ended < writers_.size()) return;
     if (lost == 0) {
       note_complete(complete_);
@@ -237,19 +287,19 @@ void Account::tell_lost(const std::string &what, std::uint64_t first, std::uint6
 /// Some of it is gone, and with that some of those constants: others hold still.
 void Account::forget_step(std::uint64_t step, const std::set<std::string> &constants) {
   lost_.insert(step);
+  has_other_constants_ = true;
   for (const auto &name : constants)
     if (const auto known = constants_.find(name); known != constants_.end()) known->second.erase(step);
   const auto found = steps_.find(step);
   if (found == steps_.end()) return;
-  bool is_needed = false;
-  for (auto &[server, report] : found->second.reports) {
-    std::erase_if(report.variables, [&](const ReportedVariable &told) {
-      return !told.variable.is_constant || constants.contains(told.variable.name);
-    });
-    for (const auto &told : report.variables) constants_[told.variable.name].insert(step);
-    is_needed = is_needed || !report.variables.empty();
+  auto &variables = found->second.variables;
+  std::erase_if(variables,
+                [&](const auto &each) { return !each.second.variable.is_constant || constants.contains(each.first); });
+  for (auto &[name, known] : variables) {
+    known.boxes.clear();
+    constants_[name].insert(step);
   }
-  if (!is_needed) steps_.erase(found);
+  if (variables.empty()) steps_.erase(found);
 }
 
 /// The first step from that one on of which all is there.
@@ -259,91 +309,104 @@ std::uint64_t Account::next_seen(std::uint64_t step) const {
   return complete_;
 }
 
+void Account::note_attribute(AttributeArgs attribute) {
+  const auto [at, is_new] = attribute_at_.try_emplace({attribute.variable, attribute.name}, attributes_.size());
+  if (!is_new && attributes_[at->second] == attribute) return;
+  if (is_new)
+    attributes_.push_back(std::move(attribute));
+  else
+    attributes_[at->second] = std::move(attribute);
+  ++attributes_changed_;
+}
+
 void Account::note_complete(std::uint64_t step) {
   auto &state = steps_.at(step);
   state.count_bytes();
-  std::erase_if(variables_, [](const VariableArgs &variable) { return !variable.is_constant; });
-  std::set<std::string> names;
-  for (const auto &[server, report] : state.reports) {
-    for (const auto &told : report.variables) {
-      if (names.insert(told.variable.name).second) {
-        std::erase_if(variables_, [&](const VariableArgs &known) { return known.name == told.variable.name; });
-        variables_.push_back(told.variable);
-      }
-      if (told.variable.is_constant) constants_[told.variable.name].insert(step);
-    }
-    for (const auto &attribute : report.attributes) {
-      const auto known = std::ranges::find_if(attributes_, [&](const AttributeArgs &a) {
-        return a.variable == attribute.variable && a.name == attribute.name;
-      });
-      if (known != attributes_.end() && *known == attribute) continue;
-      if (known != attributes_.end())
-        *known = attribute;
-      else
-        attributes_.push_back(attribute);
-      ++attributes_changed_;
-    }
+  std::erase_if(variables_, [](const auto &each) { return !each.second.is_constant; });
+  for (auto &[name, known] : state.variables) {
+    known.boxes.clear();
+    variables_.insert_or_assign(name, known.variable);
+    if (known.variable.is_constant) has_other_constants_ |= constants_[name].insert(step).second;
   }
+  for (auto &[server, part] : state.servers)
+    for (auto &attribute : std::exchange(part.attributes, {})) note_attribute(std::move(attribute));
 }
 
-std::uint64_t Account::needed() const {
-  auto least = complete_;
-  for (const auto &group : groups_)
-    if (group.holds()) least = std::min(least, group.ended());
-  return least;
+// --- what has to stay -------------------------------------------------------------------------------------------------
+
+void Account::count_late() {
+  late_bytes_ = 0;
+  for (auto at = steps_.lower_bound(floor_); at != steps_.end() && at->first < needed_; ++at)
+    late_bytes_ += at->second.bytes;
 }
 
-Needed Account::settle(std::uint64_t keep_bytes) {
-  auto from = std::max(needed(), floor_);
+void Account::move_to(std::uint64_t needed) {
+  for (auto at = steps_.lower_bound(std::max(floor_, needed_)); at != steps_.end() && at->first < needed; ++at)
+    late_bytes_ += at->second.bytes;
+  for (auto at = steps_.lower_bound(std::max(floor_, needed)); at != steps_.end() && at->first < needed_; ++at)
+    late_bytes_ -= at->second.bytes;
+  needed_ = needed;
+}
+
+const Needed &Account::settle(std::uint64_t keep_bytes, Clock::time_point now) {
+  if (views_ == 0 && !held_.empty()) keep_bytes = 0;
+  if (expects_readers(now)) keep_bytes = std::numeric_limits<std::uint64_t>::max();
+  move_to(std::max(needed(), floor_));
   // For late readers, and the newest always, as views have nothing else.
-  std::uint64_t bytes = 0;
-  for (auto at = steps_.lower_bound(from); at != steps_.begin();) {
-    --at;
-    if (at->first < floor_) break;
-    bytes += at->second.bytes;
-    if (bytes > keep_bytes && at->first + 1 != complete_) break;
-    from = at->first;
+  auto oldest = steps_.lower_bound(floor_);
+  for (; oldest != steps_.end() && oldest->first < needed_; ++oldest) {
+    if (late_bytes_ <= keep_bytes || oldest->first + 1 == complete_) break;
+    late_bytes_ -= oldest->second.bytes;
   }
-  floor_ = from;
+  floor_ = oldest == steps_.end() ? needed_ : std::min(oldest->first, needed_);
   lost_.erase(lost_.begin(), lost_.lower_bound(floor_));
   while (writer_groups_.size() > 1 && std::next(writer_groups_.begin())->first <= floor_)
     writer_groups_.erase(writer_groups_.begin());
-  Needed result{from, {}};
+  if (floor_ != settled_.from || has_other_constants_) keep_constants();
+  return settled_;
+}
+
+/// Of the steps before floor_, those with constants that still hold; the others are forgotten.
+void Account::keep_constants() {
   std::set<std::uint64_t> kept;
   for (auto &[name, steps] : constants_) {
-    const auto behind = steps.lower_bound(from);
+    const auto behind = steps.lower_bound(floor_);
     if (behind == steps.begin()) continue;
     kept.insert(*std::prev(behind));
     steps.erase(steps.begin(), std::prev(behind));
   }
-  result.kept.assign(kept.begin(), kept.end());
-  for (auto at = steps_.begin(); at != steps_.end() && at->first < from;)
+  settled_ = {floor_, {kept.begin(), kept.end()}};
+  has_other_constants_ = false;
+  for (auto at = steps_.begin(); at != steps_.end() && at->first < floor_;)
     at = kept.contains(at->first) ? std::next(at) : steps_.erase(at);
-  return result;
 }
 
 void Account::lose_server(std::uint32_t server, std::uint64_t incarnation) {
   std::vector<std::uint64_t> lost;
   for (auto &[step, state] : steps_) {
-    const auto had = state.reports.find(server);
-    if (had == state.reports.end() || had->second.incarnation == incarnation) continue;
+    const auto had = state.servers.find(server);
+    if (had == state.servers.end() || had->second.incarnation == incarnation) continue;
     if (step < complete_)
       lost.push_back(step);
     else
-      state.reports.erase(had);
+      state.remove(server);
   }
   lost_from_[server] = lost.empty() ? complete_ : lost.front();
   if (!lost.empty()) tell_lost(fmt::format("server {} was started anew", server), lost.front(), lost.back());
   for (const auto step : lost) {
-    auto &reports = steps_.at(step).reports;
+    auto &state = steps_.at(step);
     std::set<std::string> constants;
-    for (const auto &told : reports.at(server).variables)
-      if (told.variable.is_constant) constants.insert(told.variable.name);
-    reports.erase(server);
+    for (const auto &[name, known] : state.variables)
+      if (known.variable.is_constant && known.shares.contains(server)) constants.insert(name);
+    state.remove(server);
     forget_step(step, constants);
   }
   for (auto &writer : writers_)  // who has closed does not come back to say what he had ended
-    if (writer.is_closed && writer.server == server && lasting_ == Lasting::kInMemory) writer.lost = writer.steps;
+    if (writer.is_closed && writer.server == server && lasting_ == Lasting::kInMemory) {
+      writer.lost = writer.steps;
+      lost_before_ = std::max(lost_before_, writer.lost);
+    }
+  count_late();
   advance();
 }
 
@@ -360,16 +423,18 @@ LoggedStream Account::to_log(std::uint64_t made) const {
   for (const auto &writer : writers_) logged.writers.push_back({writer.key, writer.is_closed, writer.steps});
   logged.await_readers = await_readers_;
   logged.why_interrupted = why_interrupted_;
-  logged.variables = variables_;
+  for (const auto &[name, variable] : variables_) logged.variables.push_back(variable);
   logged.attributes = attributes_;
   return logged;
 }
 
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
   complete_ = logged.complete;
-  floor_ = std::min(logged.needed, complete_);
+  floor_ = needed_ = std::min(logged.needed, complete_);
   for (const auto &each : logged.groups) writer_groups_[each.begin] = each.group;
+  readers_expected_until_ = gone_at;
   writers_.clear();
+  lost_before_ = 0;
   for (const auto &writer : logged.writers) {
     writers_.emplace_back();
     writers_.back().key = writer.key;
@@ -377,211 +442,27 @@ void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
     writers_.back().steps = writer.steps;
     writers_.back().gone_at = gone_at;
   }
+  count_writers();
   await_readers_ = logged.await_readers;
   why_interrupted_ = logged.why_interrupted;
-  variables_ = logged.variables;
-  attributes_ = logged.attributes;
-  attributes_changed_ = attributes_.size();
+  for (const auto &variable : logged.variables) variables_[variable.name] = variable;
+  for (const auto &attribute : logged.attributes) note_attribute(attribute);
 }
 
 void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
   if (logged.is_gone) return;
-  Group group{logged.subscription, 0, ReadingKind::kEveryStep, logged.ended, {}, 0, now, {}};
-  group.ranks.assign(std::max(logged.size, 1u), Rank{0, {}, false, logged.ended, 0, logged.ended});
-  groups_.push_back(std::move(group));
-}
-
-// --- readers ----------------------------------------------------------------------------------------------------------
-
-Account::Group *Account::find_group_of(const ReaderArgs &args) {
-  for (auto &group : groups_) {
-    if (!args.subscription.empty() && group.subscription == args.subscription) return &group;
-    if (args.subscription.empty() && group.subscription.empty() && args.group != 0 && group.key == args.group)
-      return &group;
-  }
-  return nullptr;
-}
-
-std::uint64_t Account::beginning(const ReaderArgs &args) const {
-  const auto first_there = oldest();
-  switch (args.from) {
-    case Beginning::kFromLatest: return complete_ > 0 ? std::max(first_there, complete_ - 1) : 0;
-    case Beginning::kFromNext: return complete_;
-    case Beginning::kFromNumber: return std::max(args.first, std::min(first_there, complete_));
-    case Beginning::kFromOldest: break;
-  }
-  return first_there;
-}
-
-Status Account::seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now) {
-  auto *group = find_group_of(args);
-  if (group == nullptr) {
-    groups_.push_back({args.subscription, args.group, args.reading, beginning(args), {}, 0, now, {}});
-    group = &groups_.back();
-    group->ranks.assign(args.size, Rank{0, {}, false, group->first, 0, group->first});
-    if (args.known != 0)
-      for (auto &rank : group->ranks) rank.ended = std::max(rank.ended, args.first);
-  }
-  if (group->connected() == 0 && group->ranks.size() != args.size) {
-    const auto ended = group->ended();  // with another number of ranks than before
-    group->ranks.assign(args.size, Rank{0, {}, false, ended, 0, ended});
-  }
-  if (group->reading != args.reading || group->ranks.size() != args.size)
-    return bad(
-        fmt::format("{} of stream '{}' say that they are {}, and whether they see every step: all have to say the "
-                    "same",
-                    group->name(), name_, group->ranks.size()));
-  auto &rank = group->ranks[args.rank];
-  if (rank.is_connected && rank.key != args.reader)
-    return Error{Code::kExists,
-                 fmt::format("rank {} of {} of stream '{}' is there already", args.rank, group->name(), name_)};
-  const bool is_another = rank.key != args.reader;
-  rank.key = args.reader;
-  rank.peer = peer;
-  rank.is_connected = true;
-  rank.attributes_told = 0;
-  if (is_another && args.known == 0 && group->connected() == 1) {
-    const auto ended = group->ended();  // all go on after what all of them had ended
-    for (auto &each : group->ranks) each.ended = ended;
-  }
-  group->heard = now;
-  return {};
-}
-
-Account::Group *Account::find_group(Key reader) {
-  for (auto &group : groups_)
-    if (std::ranges::find(group.ranks, reader, &Rank::key) != group.ranks.end()) return &group;
-  return nullptr;
-}
-
-Account::Rank *Account::find_rank(Key reader) {
-  auto *group = find_group(reader);
-  return group == nullptr ? nullptr : &*std::ranges::find(group->ranks, reader, &Rank::key);
-}
-
-std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::time_point now) {
-  auto &group = *find_group(reader);
-  auto &rank = *find_rank(reader);
+  Group group;
+  group.subscription = logged.subscription;
+  group.first = logged.ended;
   group.heard = now;
-  NextResult result;
-  if (!group.lost.empty() && group.holds()) {
-    result.state = NextState::kStepsLost;
-    result.why = std::exchange(group.lost, {});
-    for (auto &each : group.ranks) each.ended = std::max(each.ended, std::min(oldest(), complete_));
-    return result;
-  }
-  rank.ended = std::max(rank.ended, ended);
-  auto step = rank.ended;
-  if (!group.holds() && step < complete_) step = complete_ - 1;
-  if (step < complete_) step = next_seen(step);
-  if (step < complete_) {
-    result = describe(step, rank);
-    result.missed = step - rank.ended;
-    if (rank.told <= step) group.missed += step - std::max(rank.told, rank.ended);
-    rank.told = step + 1;
-    return result;
-  }
-  // A server that is away, as it was killed, may have some of the last steps still.
-  if (is_over() && complete_ >= closed_steps()) {
-    result.state = NextState::kStreamEnded;
-    return result;
-  }
-  if (!why_interrupted_.empty()) {
-    result.state = NextState::kWritersLost;
-    result.why = fmt::format("{}; {} steps were complete", why_interrupted_, complete_);
-    return result;
-  }
-  return std::nullopt;
+  moved_.erase(&add_group(std::move(group), std::max(logged.size, 1u), logged.ended));  // it is in the log
 }
 
-/// The step whose value of a constant holds at `step`; kNoStep: there is none.
-std::uint64_t Account::constant_at(std::string_view variable, std::uint64_t step) const {
-  const auto found = constants_.find(variable);
-  if (found == constants_.end()) return kNoStep;
-  const auto behind = found->second.upper_bound(step);
-  return behind == found->second.begin() ? kNoStep : *std::prev(behind);
-}
-
-NextResult Account::describe(std::uint64_t step, Rank &rank) const {
-  NextResult result;
-  result.state = NextState::kStepIsThere;
-  result.step = step;
-  std::map<std::string, StepVariable> variables;
-  const auto add = [&](std::uint64_t number, bool constants_only) {
-    const auto found = steps_.find(number);
-    if (found == steps_.end()) return;
-    for (const auto &[server, report] : found->second.reports)
-      for (const auto &told : report.variables) {
-        if (constants_only && constant_at(told.variable.name, step) != number) continue;
-        auto &variable = variables[told.variable.name];
-        variable.variable = told.variable;
-        variable.put_in = number;
-        ShareArgs share{server, {}, 0};
-        for (const auto &box : told.boxes) {
-          share.around = share.elements == 0 ? box : around(share.around, box);
-          share.elements += static_cast<std::uint64_t>(elements_of(box));
-        }
-        if (share.elements > 0) variable.shares.push_back(std::move(share));
-      }
-  };
-  std::set<std::uint64_t> earlier;
-  for (const auto &[name, numbers] : constants_)
-    if (const auto number = constant_at(name, step); number < step) earlier.insert(number);
-  for (const auto number : earlier) add(number, true);
-  add(step, false);
-  for (auto &[name, variable] : variables) result.variables.push_back(std::move(variable));
-  result.has_attributes = rank.attributes_told != attributes_changed_;
-  if (result.has_attributes) result.attributes = attributes_;
-  rank.attributes_told = attributes_changed_;
-  return result;
-}
-
-void Account::close_reader(Key reader, std::uint64_t ended, bool unsubscribes) {
-  auto *group = find_group(reader);
-  if (group == nullptr) return;
-  auto &rank = *find_rank(reader);
-  rank.ended = std::max(rank.ended, ended);
-  rank.is_connected = false;
-  if (unsubscribes) group->subscription.clear();
-  if (group->connected() == 0 && group->subscription.empty())
-    std::erase_if(groups_, [&](const Group &each) { return &each == group; });
-}
-
-void Account::lose_readers(PeerId peer) {
-  for (auto &group : groups_)
-    for (auto &rank : group.ranks)
-      if (rank.is_connected && rank.peer == peer) rank.is_connected = false;
-  std::erase_if(groups_, [](const Group &group) { return group.subscription.empty() && group.connected() == 0; });
-}
-
-void Account::let_go_of_silent(Clock::time_point then) {
-  for (auto &group : groups_) {
-    if (!group.holds() || !group.subscription.empty() || group.heard > then || group.ended() >= complete_) continue;
-    group.lost = fmt::format("{} of stream '{}' were silent for too long: steps {} to {} are not held any more",
-                             group.name(), name_, group.ended(), complete_ - 1);
-    for (auto &rank : group.ranks) rank.ended = complete_;
-  }
-}
-
-void Account::inherit(const Account &former) {
-  for (const auto &group : former.groups_) {
-    if (group.subscription.empty() || !group.holds()) continue;
-    groups_.push_back(
-        {group.subscription, 0, group.reading, 0, std::vector<Rank>(group.ranks.size()), 0, group.heard, {}});
-  }
-}
-
-std::string Account::holder() const {
-  const Group *slowest = nullptr;
-  for (const auto &group : groups_)
-    if (group.holds() && group.ended() < complete_ && (slowest == nullptr || group.ended() < slowest->ended()))
-      slowest = &group;
-  if (slowest == nullptr) return {};
-  return fmt::format("{} of stream '{}' have not ended step {}", slowest->name(), name_, slowest->ended());
-}
+// --- who looks on -----------------------------------------------------------------------------------------------------
 
 StreamReport Account::report() const {
   StreamReport report;
+  report.stream = key_;
   report.name = name_;
   report.state = is_over() ? StreamState::kStreamOver
                            : (why_interrupted_.empty() ? StreamState::kStreamOpen : StreamState::kStreamInterrupted);
@@ -592,11 +473,11 @@ StreamReport Account::report() const {
   report.lasting = lasting_;
   report.steps = complete_;
   report.oldest = oldest();
-  report.variables = variables_;
+  for (const auto &[name, variable] : variables_) report.variables.push_back(variable);
   report.attributes = attributes_;
   for (const auto &group : groups_)
     report.readers.push_back({group.subscription, group.reading, static_cast<std::uint32_t>(group.ranks.size()),
-                              group.connected(), group.ended(), complete_ - std::min(complete_, group.ended()),
+                              group.connected, group.ended(), complete_ - std::min(complete_, group.ended()),
                               group.missed});
   return report;
 }

@@ -84,7 +84,9 @@ void Server::take_file_step(const FileStep &step) {
     (void)account.seat_writer(writer, kNobody);
   }
   const auto number = account.complete();
-  stream->file_steps[number] = {step.source, step.variables};
+  const bool has_steps = !stream->file_steps.empty();
+  if (!has_steps || stream->file_steps.rbegin()->second.source.header != step.source.header) ++stream->headers;
+  stream->file_steps[number] = {step.source, step.variables, stream->headers};
   StepReport report;
   report.stream = stream->shelf.stream();
   report.incarnation = incarnation_;
@@ -121,7 +123,7 @@ void Server::await_file_readers() {
   const auto deadline = Deadline::in(options_.linger);
   const auto is_behind = [](const StreamPtr &stream) {
     return stream->is_file && std::ranges::any_of(stream->account->groups(), [&](const Account::Group &group) {
-             return group.holds() && group.connected() > 0 && group.ended() < stream->account->complete();
+             return group.holds() && group.connected > 0 && group.ended() < stream->account->complete();
            });
   };
   for (auto behind = std::ranges::find_if(in_order_, is_behind); behind != in_order_.end();
@@ -130,6 +132,16 @@ void Server::await_file_readers() {
     const auto status = stream->changed.wait(deadline);
     if (status.code() == Code::kCancelled || deadline.passed()) return;
   }
+}
+
+/// With the header, if the reader has not that one.
+StepSource Server::source_of(const Stream &stream, std::uint64_t step, std::uint32_t known_headers) {
+  const auto found = stream.file_steps.find(step);
+  if (found == stream.file_steps.end()) return {};
+  const auto &[source, variables, headers] = found->second;
+  StepSource told{source.kind, source.record, headers, {}};
+  if (headers != known_headers) told.header = source.header->bytes;
+  return told;
 }
 
 /// Of a stream that is a file. Nothing: there is no such step, or not that variable of it.

@@ -5,6 +5,7 @@
 #include <base/thread.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fnmatch.h>
 #include <algorithm>
@@ -49,11 +50,26 @@ void add_attributes(const std::string &variable, const std::vector<staging::Clas
   }
 }
 
-std::vector<AttributeArgs> attributes_of(const staging::ClassicHeader &header) {
+/// The names of its dimensions, as writers of streams say them.
+void add_dimensions(const staging::ClassicVariable &variable, bool leaves_record_out, std::vector<AttributeArgs> &all) {
+  constexpr const char *kDimensions = "dimensions";
+  const auto is_said = [](const auto &attribute) { return attribute.name == kDimensions; };
+  if (std::ranges::any_of(variable.attributes, is_said)) return;
+  const auto names = std::span(variable.dimensions).subspan(leaves_record_out && variable.is_record ? 1 : 0);
+  const auto text = fmt::format("{}", fmt::join(names, " "));
+  const auto bytes = std::as_bytes(std::span(text));
+  if (!names.empty())
+    all.push_back({variable.name, kDimensions, ElementType::kChar, Bytes(bytes.begin(), bytes.end())});
+}
+
+std::vector<AttributeArgs> attributes_of(const staging::ClassicHeader &header, bool leaves_record_out) {
   std::vector<AttributeArgs> all;
   add_attributes({}, header.attributes, all);
-  for (const auto &variable : header.variables)
-    if (check_name("variable", variable.name).ok()) add_attributes(variable.name, variable.attributes, all);
+  for (const auto &variable : header.variables) {
+    if (!check_name("variable", variable.name).ok()) continue;
+    add_attributes(variable.name, variable.attributes, all);
+    add_dimensions(variable, leaves_record_out, all);
+  }
   return all;
 }
 
@@ -101,8 +117,11 @@ std::vector<FileStep> FileSteps::take(const staging::WatchedFile &file, const st
   if (file.stage == staging::FileStage::kOpen || !numbered_.contains(file.file)) return steps;
   const auto mark = numbered_.extract(file.file).mapped();
   const auto records = mark.records;
-  steps.push_back(
-      {name->stream, false, {file.file, mark, FileSource::kWholeFile}, all_of(header, records), attributes_of(header)});
+  steps.push_back({name->stream,
+                   false,
+                   {file.file, mark, FileSource::kWholeFile, SourceKind::kOfNumberedFile, nullptr},
+                   all_of(header, records),
+                   attributes_of(header, false)});
   return steps;
 }
 
@@ -111,7 +130,10 @@ void FileSteps::take_mark(const staging::WatchedFile &file, const staging::Mark 
                           const staging::ClassicHeader &header, const std::string &stream,
                           std::vector<FileStep> &steps) {
   auto &followed = followed_[stream];
-  FileStep step{stream, false, {file.file, mark, FileSource::kWholeFile}, nullptr, {}};
+  const auto is_record = [](const auto &variable) { return variable.is_record; };
+  const bool has_records = std::ranges::any_of(header.variables, is_record);
+  const auto kind = has_records ? SourceKind::kOfRecord : SourceKind::kOfFile;
+  FileStep step{stream, false, {file.file, mark, FileSource::kWholeFile, kind, nullptr}, nullptr, {}};
   const bool is_known = followed.file != 0;
   if (is_known && followed.file != file.file && mark.records < followed.records) {
     followed = {};
@@ -119,12 +141,10 @@ void FileSteps::take_mark(const staging::WatchedFile &file, const staging::Mark 
   }
   if (followed.file != file.file || followed.headers != file.headers) {
     followed.of_record = of_a_record(header);
-    step.attributes = attributes_of(header);
+    step.attributes = attributes_of(header, true);
   }
   followed.file = file.file;
-  const auto is_record = [](const auto &variable) { return variable.is_record; };
-  if (std::ranges::any_of(header.variables, is_record))
-    return take_records(file, mark, header, followed, std::move(step), steps);
+  if (has_records) return take_records(file, mark, header, followed, std::move(step), steps);
   followed.headers = file.headers;
   if (!mark.is_all) return;
   step.variables = all_of(header, 0);
@@ -136,12 +156,13 @@ void FileSteps::take_records(const staging::WatchedFile &file, const staging::Ma
                              std::vector<FileStep> &steps) {
   std::vector<VariableArgs> constants;
   for (const auto &variable : header.variables) {
-    const bool is_complete = mark.is_all || std::ranges::find(mark.variables, variable.varid) != mark.variables.end();
-    if (variable.is_record || !is_complete || followed.constants.contains(variable.name)) continue;
+    const bool was_put = std::ranges::find(mark.variables, variable.varid) != mark.variables.end();
+    const bool is_new = mark.is_all && !followed.constants.contains(variable.varid);
+    if (variable.is_record || (!was_put && !is_new)) continue;
     auto args = describe(variable, false);
     args.is_constant = true;
     if (!check(args).ok()) continue;
-    followed.constants.insert(variable.name);
+    followed.constants.insert(variable.varid);
     constants.push_back(std::move(args));
   }
   const auto first = std::max(followed.records, mark.records - kMostRecords);
@@ -211,6 +232,7 @@ void Files::take(const staging::WatchedFile &file) {
     const auto header = watcher_->header(file.file, Deadline::in(kForHeader));
     if (!header.ok()) return nessie::log::warning("{} cannot be followed: {}", file.path, header.error().message);
     for (auto &step : steps_.take(file, **header)) {
+      step.source.header = *header;
       if (!name->is_numbered) open_[file.path] = name->stream;
       listener_.on_step(std::move(step));
     }
@@ -227,10 +249,8 @@ void Files::end_all(const std::string &why) {
 
 Status Files::read(const FileSource &source, const std::string &variable, const Box &box, std::span<std::byte> data,
                    Deadline deadline) {
-  const auto header = watcher_->header(source.file, deadline);
-  if (!header.ok()) return header.error();
-  const auto *found = (*header)->find(variable);
-  if (found == nullptr) return Error{Code::kNotFound, fmt::format("the file has no variable '{}' any more", variable)};
+  const auto *found = source.header->find(variable);
+  if (found == nullptr) return Error{Code::kNotFound, fmt::format("the file has no variable '{}'", variable)};
   nessie::service::Box place;
   if (found->is_record && source.record != FileSource::kWholeFile) {
     place.start.push_back(source.record);

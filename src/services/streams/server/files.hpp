@@ -33,7 +33,9 @@ struct FileSource {
   static constexpr std::int64_t kWholeFile = -1;
   staging::FileToken file = 0;
   staging::Mark mark;
-  std::int64_t record = kWholeFile;
+  std::int64_t record = kWholeFile;  ///< also of a step that has fixed variables only
+  SourceKind kind = SourceKind::kOfRecord;
+  std::shared_ptr<const staging::ClassicHeader> header;  ///< as it stood
 };
 
 struct FileStep {
@@ -65,8 +67,8 @@ class FileSteps {
   struct Followed {
     staging::FileToken file = 0;
     std::uint32_t headers = 0;
-    std::int64_t records = 0;         ///< that are steps
-    std::set<std::string> constants;  ///< that are complete
+    std::int64_t records = 0;  ///< that are steps
+    std::set<int> constants;   ///< fixed variables that have been complete
     Variables of_record;
   };
   void take_mark(const staging::WatchedFile &file, const staging::Mark &mark, const staging::ClassicHeader &header,

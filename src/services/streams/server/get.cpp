@@ -27,43 +27,34 @@ Error step_is_gone(std::uint64_t step) {
   return {Code::kNotFound, fmt::format("step {} is not there any more, or not that variable of it", step)};
 }
 
-struct Piece {
-  const Block *block;
-  Box part;
-};
-
-/// Those that meet `box`.
-std::vector<Piece> pieces_of(const std::vector<Block> &blocks, const Box &box) {
-  std::vector<Piece> pieces;
-  for (const auto &block : blocks)
-    if (auto part = intersection(block.box, box)) pieces.push_back({&block, *std::move(part)});
-  return pieces;
-}
-
-std::uint64_t count_in_box(const std::vector<Block> &blocks, const Box &box) {
+std::uint64_t count_in_box(const Blocks &blocks, const Box &box) {
   std::uint64_t elements = 0;
-  for (const auto &piece : pieces_of(blocks, box)) elements += static_cast<std::uint64_t>(elements_of(piece.part));
+  for (const auto &block : blocks.in(box))
+    elements += static_cast<std::uint64_t>(elements_of(*intersection(block.box, box)));
   return elements;
 }
 
-/// A block whose bytes can be read.
-struct Source {
-  Box box;
-  HeldBytes held;
-};
+/// Behind the last element of `part` among those of `box`.
+std::int64_t end_in(const Box &box, Box part) {
+  for (std::size_t d = 0; d < part.start.size(); ++d) part.start[d] += part.count[d] - 1;
+  return place_in(box, part) + 1;
+}
+
+}  // namespace
 
 /// Of a slice, which is a run of `box`, what the sources have: how many elements.
-Result<std::int64_t> push_slice(Request &request, std::size_t element_bytes, const std::vector<Source> &sources,
-                                const Box &box, const Box &slice, std::span<std::byte> gathered) {
+Result<std::int64_t> Server::push_slice(Request &request, std::size_t element_bytes,
+                                        const std::vector<Source *> &sources, const Box &box, const Box &slice,
+                                        std::span<std::byte> gathered) {
   const auto place = static_cast<std::uint64_t>(place_in(box, slice)) * element_bytes;
   std::vector<Box> parts;
   std::int64_t elements = 0;
-  for (const auto &source : sources)
-    if (auto part = intersection(source.box, slice)) {
-      copy_part(*part, element_bytes, source.held.bytes.data(), source.box, gathered.data(), slice);
-      elements += elements_of(*part);
-      parts.push_back(*std::move(part));
-    }
+  for (const auto *source : sources) {
+    auto part = *intersection(source->part, slice);
+    copy_part(part, element_bytes, source->held.bytes.data(), source->block.box, gathered.data(), slice);
+    elements += elements_of(part);
+    parts.push_back(std::move(part));
+  }
   if (elements == elements_of(slice)) {
     const auto bytes = static_cast<std::uint64_t>(elements) * element_bytes;
     if (auto status = request.put_data(gathered.first(bytes), place); !status.ok()) return status.error();
@@ -78,37 +69,56 @@ Result<std::int64_t> push_slice(Request &request, std::size_t element_bytes, con
   return elements;
 }
 
-}  // namespace
-
-/// How many elements.
-Result<std::int64_t> Server::push(Request &request, const VariableArgs &variable, const std::vector<Block> &blocks,
+/// How many elements, of blocks that all meet the box.
+Result<std::int64_t> Server::push(Request &request, const VariableArgs &variable, std::vector<Block> blocks,
                                   const Box &box) {
   const auto element = size_of(variable.type);
   std::int64_t elements = 0;
   std::vector<Source> others;
-  for (const auto &[block, part] : pieces_of(blocks, box)) {
+  for (auto &block : blocks) {
+    auto part = *intersection(block.box, box);
     const auto bytes = static_cast<std::uint64_t>(elements_of(part)) * element;
-    const bool is_one_run = bytes >= kPushAlone && is_run_of(block->box, part) && is_run_of(box, part);
-    const auto first = is_one_run ? static_cast<std::uint64_t>(place_in(block->box, part)) * element : 0;
-    auto held =
-        store_->bytes_of(*block->chunk, block->offset + first, is_one_run ? bytes : bytes_of(variable, block->box));
-    if (!held.ok()) return held.error();
-    if (!is_one_run) {
-      others.push_back({block->box, *std::move(held)});
+    if (bytes < kPushAlone || !is_run_of(block.box, part) || !is_run_of(box, part)) {
+      others.push_back({std::move(block), std::move(part)});
       continue;
     }
+    const auto first = static_cast<std::uint64_t>(place_in(block.box, part)) * element;
+    const auto held = store_->bytes_of(*block.chunk, block.offset + first, bytes);
+    if (!held.ok()) return held.error();
     const auto to = static_cast<std::uint64_t>(place_in(box, part)) * element;
     if (auto status = request.put_data(held->bytes, to); !status.ok()) return status.error();
     elements += elements_of(part);
   }
   if (others.empty()) return elements;
-  const auto whole_bytes = static_cast<std::uint64_t>(elements_of(box)) * element;
+  const auto pushed = push_slices(request, variable, others, box);
+  return pushed.ok() ? Result<std::int64_t>(elements + *pushed) : pushed;
+}
+
+/// Blocks that are in the log are read when the first slice needs them, and go with the last one that does.
+Result<std::int64_t> Server::push_slices(Request &request, const VariableArgs &variable, std::vector<Source> &sources,
+                                         const Box &box) {
+  const auto element = size_of(variable.type);
+  const auto whole_bytes = bytes_of(variable, box);
   auto memory = nssi::Memory::borrow(runtime_, std::min<std::uint64_t>(kSliceBytes + element, whole_bytes));
   if (!memory.ok()) return memory.error();
+  BoxIndex index;
+  for (const auto &source : sources) index.add(source.part);
+  std::int64_t elements = 0;
   for (Slices slices(box, element, kSliceBytes); !slices.done(); slices.next()) {
-    const auto pushed = push_slice(request, element, others, box, slices.slice(), memory->bytes());
+    const auto &slice = slices.slice();
+    std::vector<Source *> needed;
+    for (const auto number : index.all(slice)) {
+      auto &source = *needed.emplace_back(&sources[number]);
+      if (source.held.keep) continue;
+      auto held = store_->bytes_of(*source.block.chunk, source.block.offset, bytes_of(variable, source.block.box));
+      if (!held.ok()) return held.error();
+      source.held = *std::move(held);
+    }
+    const auto pushed = push_slice(request, element, needed, box, slice, memory->bytes());
     if (!pushed.ok()) return pushed;
     elements += *pushed;
+    for (auto *source : needed)
+      if (end_in(box, source->part) <= end_in(box, slice)) source->held = {};
   }
   return elements;
 }
@@ -126,8 +136,7 @@ nssi::Outcome<GetResult> Server::get(Request &request, const GetArgs &args) {
   if (request.data_bytes() < bytes_of(kept->variable, args.box))
     return Error{Code::kOutOfRange, "the caller's buffer is too small for the box"};
   const auto variable = kept->variable;
-  const auto blocks = kept->blocks;  // the step may go meanwhile; its data stay for as long as this
-  auto pushed = push(request, variable, blocks, args.box);
+  auto pushed = push(request, variable, kept->blocks.in(args.box), args.box);  // the step may go meanwhile
   if (!pushed.ok()) return pushed.error();
   return GetResult{static_cast<std::uint64_t>(*pushed)};
 }
@@ -202,17 +211,17 @@ nssi::Outcome<FiguresResult> Server::figures(Request &request, const GetArgs &ar
   if (kept == nullptr) return step_is_gone(args.step);
   if (auto status = check_inside(kept->variable, args.box); !status.ok()) return status.error();
   const auto variable = kept->variable;
-  const auto blocks = kept->blocks;
   auto figures = no_figures();
   const auto element = size_of(variable.type);
   std::vector<std::byte> gathered;
-  for (const auto &[block, part] : pieces_of(blocks, args.box)) {
-    const auto held = store_->bytes_of(*block->chunk, block->offset, bytes_of(variable, block->box));
+  for (const auto &block : kept->blocks.in(args.box)) {
+    const auto part = *intersection(block.box, args.box);
+    const auto held = store_->bytes_of(*block.chunk, block.offset, bytes_of(variable, block.box));
     if (!held.ok()) return held.error();
     figures.elements += static_cast<std::uint64_t>(elements_of(part));
     for (Slices slices(part, element, kSliceBytes); !slices.done(); slices.next()) {
       gathered.resize(static_cast<std::size_t>(slices.elements()) * element);
-      copy_part(slices.slice(), element, held->bytes.data(), block->box, gathered.data(), slices.slice());
+      copy_part(slices.slice(), element, held->bytes.data(), block.box, gathered.data(), slices.slice());
       count(figures, variable, gathered.data(), slices.elements());
     }
   }

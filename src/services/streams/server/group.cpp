@@ -73,7 +73,11 @@ void Server::join_first() {
        wait = std::min(2 * wait, std::chrono::milliseconds(1000))) {
     auto peer = nssi::connect_to(runtime_, options_.first, Deadline::in(kPatience));
     const auto joined = peer.ok() ? join(*peer) : Status(peer.error());
-    if (joined.ok() || joined.code() == Code::kInvalidArgument || joined.code() == Code::kCancelled) break;
+    if (joined.ok()) {
+      is_joining_ = false;
+      return tell_all_to(0);
+    }
+    if (joined.code() == Code::kInvalidArgument || joined.code() == Code::kCancelled) break;
     if (!nessie::service::pause(runtime_, Deadline::in(wait)).ok()) return;
   }
   is_joining_ = false;
@@ -113,6 +117,13 @@ Status Server::report_all(nnti::PeerId first) {
 
 // --- steps ------------------------------------------------------------------------------------------------------------
 
+/// Whether the account is to hear of the step. It needs nothing before all have ended it who put their data here; of
+/// the only server these are all.
+bool Server::is_due(const Stream &stream, std::uint64_t number) const {
+  const auto &step = stream.shelf.steps().at(number);
+  return stream.shelf.is_due(number) && (options_.servers > 1 || step.ended.size() >= step.writers);
+}
+
 StepReport Server::report_of(Stream &stream, std::uint64_t step) const {
   auto report = stream.shelf.report(step, options_.index);
   report.incarnation = incarnation_;
@@ -127,15 +138,23 @@ void Server::report(const StreamPtr &stream, std::uint64_t step) {
     stream->changed.notify_all();
     return settle(*stream);
   }
-  runtime_.spawn([this, stream, step] {
-    while (!is_ending_) {
-      if (const auto first = servers_.find(0); first != servers_.end())
-        if (const auto status = report_to(first->second, stream, step);
-            status.ok() || status.code() == Code::kCancelled)
-          return;
-      if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
+  if (stream->reporting.insert(step).second)
+    runtime_.spawn([this, stream, step] {
+      report_to_first(stream, step);
+      stream->reporting.erase(step);
+    });
+}
+
+/// Until it has heard of all that is here of the step: what comes meanwhile is told with the next report.
+void Server::report_to_first(const StreamPtr &stream, std::uint64_t step) {
+  while (!is_ending_) {
+    if (const auto first = servers_.find(0); first != servers_.end()) {
+      const auto status = report_to(first->second, stream, step);
+      if (status.code() == Code::kCancelled || (status.ok() && !stream->shelf.is_due(step))) return;
+      if (status.ok()) continue;
     }
-  });
+    if (!nessie::service::pause(runtime_, Deadline::in(std::chrono::milliseconds(100))).ok()) return;
+  }
 }
 
 /// As it is now. Ok, too, if it is gone here, or the stream is there.
@@ -174,16 +193,18 @@ nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
 /// What has to stay, if that has changed. In a fiber.
 void Server::settle(Stream &stream, bool is_short) {
   if (!stream.account) return;
-  for (const auto &group : stream.account->groups())
-    if (!group.subscription.empty() && group.holds()) {
-      const auto ended = group.ended();
-      if (std::exchange(stream.noted_readers[group.subscription], ended) != ended) note_readers(stream, group);
-    }
-  auto needed = stream.account->settle(is_short ? 0 : options_.keep_bytes);
-  if (needed == stream.noted) return;
+  for (const auto *group : stream.account->take_moved()) {
+    stream.noted_readers.insert(group->subscription);
+    (void)note_readers(stream, *group);
+  }
+  const auto &settled = stream.account->settle(is_short ? 0 : options_.keep_bytes, nessie::Clock::now());
+  const auto &why = stream.account->why_interrupted();
+  if (settled == stream.noted && why == stream.noted_why) return;
+  const auto needed = settled;
   const auto noted = note(stream);
   if (!noted.ok()) return;  // asked for again
   stream.noted = needed;
+  stream.noted_why = why;
   if (*noted == 0) return drop_unneeded(stream, needed);
   // A server that comes after this one has to know which steps there were before any of them is released; but if the
   // disk is full there may be room again only then.

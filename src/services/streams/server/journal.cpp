@@ -49,11 +49,10 @@ Result<LogRange> Journal::note(const LoggedStream &stream) {
   return at;
 }
 
-Status Journal::note(const LoggedReaders &readers) {
+Result<LogRange> Journal::note(const LoggedReaders &readers) {
   auto at = append(LogKind::kReaders, readers);
-  if (!at.ok()) return at.error();
-  replace(readers_[{readers.stream, readers.subscription}], *at);
-  return {};
+  if (at.ok()) replace(readers_[{readers.stream, readers.subscription}], *at);
+  return at;
 }
 
 void Journal::forget(Key stream) {

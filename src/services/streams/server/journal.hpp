@@ -46,7 +46,7 @@ class Journal {
   Status await_written(Lsn until) { return log_->await_written(until); }
   /// In the place of what was noted before of it.
   Result<LogRange> note(const LoggedStream &stream);
-  Status note(const LoggedReaders &readers);
+  Result<LogRange> note(const LoggedReaders &readers);
   void forget(Key stream);
   Status flush() { return log_->flush(); }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/streams/server/pieces.hpp>
 
+#include <base/crc32c.hpp>
+
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace streams {
@@ -20,11 +21,12 @@ Result<std::vector<LoggedPiece>> write_pieces(Log &log, std::span<const std::byt
     auto bulk = log.take_bulk();
     if (!bulk.ok()) return fail(bulk.error());
     const auto part = bytes.first(std::min(bytes.size(), log.most_bulk_bytes()));
-    std::memcpy(bulk->data(), part.data(), part.size());
-    auto at = log.append(static_cast<std::uint16_t>(LogKind::kData), {}, *std::move(bulk), part.size());
+    const auto checksum = nessie::copy_crc32c(bulk->data(), part.data(), part.size());
+    auto at = log.append(static_cast<std::uint16_t>(LogKind::kData), {}, *std::move(bulk), part.size(), checksum);
     if (!at.ok()) return fail(at.error());
     pieces.push_back({*at, part.size()});
     bytes = bytes.subspan(part.size());
+    log.begin_writing();
   }
   if (!pieces.empty())
     if (auto status = log.await_written(pieces.back().at.end); !status.ok()) return fail(status.error());

@@ -6,10 +6,9 @@
 #include <services/streams/server/server.hpp>
 
 #include <base/config_reader.hpp>
+#include <base/storage.hpp>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -31,11 +30,6 @@ std::uint32_t of_launcher(std::initializer_list<const char *> variables, std::ui
   return otherwise;
 }
 
-bool is_in_memory(const char *folder) {
-  struct statfs about {};
-  return ::statfs(folder, &about) != 0 || about.f_type == TMPFS_MAGIC || about.f_type == RAMFS_MAGIC;
-}
-
 /// Among this user's on this node.
 std::string own_place(const nessie::Config &config) {
   return fmt::format("file:{}/{}.contact", contact_folder(), config.get_or("streams.name", "default"));
@@ -46,13 +40,10 @@ std::string log_folder(const nessie::Config &config, std::uint32_t index) {
   const auto said = config.get_or("streams.log", "");
   if (said == "none") return {};
   if (!said.empty()) return fmt::format("{}/server.{}", said, index);
-  const char *temporary = std::getenv("TMPDIR");
-  for (const char *base : {temporary, "/var/tmp"}) {
-    if (base == nullptr || *base == '\0' || ::access(base, W_OK) != 0 || is_in_memory(base)) continue;
-    return fmt::format("{}/nessie-streams-{}/{}/server.{}", base, ::getuid(), config.get_or("streams.name", "default"),
-                       index);
-  }
-  return {};
+  const auto base = nessie::folder_on_disk();
+  if (!base) return {};
+  return fmt::format("{}/nessie-streams-{}/{}/server.{}", *base, ::getuid(), config.get_or("streams.name", "default"),
+                     index);
 }
 
 /// The run's staging servers may have another credential than who reads.
@@ -82,6 +73,9 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
     return config.bad_value("streams.index", "a number below that of the servers (streams.servers)");
   options.log_path = log_folder(config, options.index);
   options.first = config.get_or("streams.first", own_place(config));
+  auto sinks = parse_sink_rules(config.get_or("streams.sinks", ""));
+  if (!sinks.ok()) return sinks.error();
+  options.sinks = *std::move(sinks);
   options.files = config.get_or("streams.files", "");
   if (options.files.empty()) return options;
   read_files_options(config, options);

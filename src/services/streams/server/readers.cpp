@@ -61,9 +61,10 @@ nssi::Outcome<ReaderResult> Server::open_reader(Request &request, const ReaderAr
   }
   if (auto status = stream->account->seat_reader(args, request.caller(), nessie::Clock::now()); !status.ok())
     return status.error();
+  if (auto status = note_subscription(request, *stream, args.reader); !status.ok()) return status.error();
   note_place(request.caller());
   begin_looking_after();
-  stream->changed.notify_all();
+  stream->readers_came.notify_all();
   return ReaderResult{stream->shelf.stream(), static_cast<std::uint32_t>(options_.reader_timeout.count())};
 }
 
@@ -75,7 +76,10 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
     auto result = stream->account->next(args.reader, args.ended, nessie::Clock::now());
     if (!std::exchange(is_settled, true)) settle(*stream);
     if (result) {
-      if (result->state == NextState::kStepIsThere) add_small_blocks(*stream, *result);
+      if (result->state == NextState::kStepIsThere) {
+        add_small_blocks(*stream, *result);
+        result->source = source_of(*stream, result->step, args.headers);
+      }
       return *std::move(result);
     }
     if (auto status = request.check(); !status.ok()) return status.error();
@@ -97,12 +101,12 @@ void Server::add_small_blocks(const Stream &stream, NextResult &result) {
     const auto *kept = is_here ? stream.shelf.find(variable.put_in, variable.variable.name) : nullptr;
     if (kept == nullptr) continue;
     const auto bytes = static_cast<std::uint64_t>(kept->elements) * size_of(variable.variable.type);
-    const bool is_in_memory =
-        std::ranges::all_of(kept->blocks, [](const Block &block) { return block.chunk->is_in_memory(); });
-    if (bytes > room || kept->blocks.size() > 16 || !is_in_memory) continue;
+    const auto &blocks = kept->blocks.all();
+    if (bytes > room || blocks.size() > 16) continue;
+    if (!std::ranges::all_of(blocks, [](const Block &block) { return block.chunk->is_in_memory(); })) continue;
     room -= bytes;
     variable.is_inline = true;
-    for (const auto &block : kept->blocks) {
+    for (const auto &block : blocks) {
       const auto held = store_->bytes_of(*block.chunk, block.offset, bytes_of(kept->variable, block.box));
       auto &sent = variable.blocks.emplace_back();
       sent.box = block.box;
@@ -114,8 +118,10 @@ void Server::add_small_blocks(const Stream &stream, NextResult &result) {
 nssi::Outcome<void> Server::close_reader(Request &, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream || !stream->account) return unknown_reader();
-  if (const auto *group = stream->account->find_group(args.member); group != nullptr && args.unsubscribes)
-    note_readers(*stream, *group, true);
+  if (const auto *group = stream->account->find_group(args.member); group != nullptr && args.unsubscribes) {
+    (void)note_readers(*stream, *group, true);
+    stream->noted_readers.erase(group->subscription);
+  }
   stream->account->close_reader(args.member, args.steps, args.unsubscribes);
   settle(*stream);
   forget_replaced();
@@ -137,26 +143,46 @@ nssi::Outcome<void> Server::alive(Request &, const Key &key, const Key &reader) 
 // --- those that are gone ----------------------------------------------------------------------------------------------
 
 void Server::peer_lost(nnti::PeerId peer) {
-  std::erase_if(servers_, [&](const auto &each) { return each.second == peer; });
-  if (!is_first()) {
-    if (!servers_.contains(0) && !is_ending_) runtime_.spawn([this] { join_first(); });
-    return;
-  }
+  lose_server(peer);
+  if (!is_first()) return;
   // Within a node the kernel says that a process is gone; over a network it may only be out of reach.
   const auto now = nessie::Clock::now();
   const auto gone_at = local_.erase(peer.value) > 0 ? now : now + options_.reader_timeout;
-  runtime_.spawn([this, peer, now, gone_at] {
-    for (const auto &stream : std::vector(in_order_)) {
-      stream->account->lose_writers(peer, gone_at);
-      stream->account->give_up_writers(now);
-      stream->account->lose_readers(peer);
-      settle(*stream);
-      stream->changed.notify_all();
-    }
-    forget_replaced();
-    store_->notify();
-    begin_looking_after();
+  gone_[peer.value] = gone_at;
+  if (gone_.size() == 1) runtime_.spawn([this] { take_leave(); });
+}
+
+/// If it was one.
+void Server::lose_server(nnti::PeerId peer) {
+  std::erase_if(holders_, [&](const auto &each) {
+    const bool is_lost = each.second.peer == peer;
+    if (is_lost) lose_holder(each.first);
+    return is_lost;
   });
+  std::vector<std::uint32_t> lost;
+  for (const auto &[index, at] : servers_)
+    if (at == peer) lost.push_back(index);
+  for (const auto index : lost) {
+    servers_.erase(index);
+    if (is_ending_) continue;
+    runtime_.spawn([this, index] { index == 0 ? join_first() : tell_all_to(index); });
+  }
+}
+
+/// A fiber: of all who were lost since the one before, as programs of many ranks end at once.
+void Server::take_leave() {
+  const auto gone = std::exchange(gone_, {});
+  const auto now = nessie::Clock::now();
+  for (const auto &stream : std::vector(in_order_)) {
+    stream->account->lose_writers(gone);
+    stream->account->give_up_writers(now);
+    stream->account->lose_readers(gone);
+    settle(*stream);
+    stream->changed.notify_all();
+  }
+  forget_replaced();
+  store_->notify();
+  begin_looking_after();
 }
 
 void Server::note_place(nnti::PeerId peer) {
@@ -181,7 +207,7 @@ void Server::look_after() {
       account.let_go_of_silent(now - options_.reader_timeout);
       settle(*stream);
       stream->changed.notify_all();
-      is_needed = is_needed || account.has_groups() || account.is_open();
+      is_needed = is_needed || account.has_groups() || account.is_open() || account.expects_readers(now);
     }
     forget_replaced();
     store_->notify();

@@ -13,13 +13,14 @@ namespace streams {
 namespace {
 
 /// Of a write: its chunks, as they are in the log, or in the record itself.
-std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &write) {
+std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &write,
+                                              const std::shared_ptr<Tally> &tally) {
   std::vector<std::shared_ptr<Chunk>> chunks;
   for (const auto &logged : write.chunks) {
     if (logged.parts.empty()) {
       auto copy = std::make_shared<const std::vector<std::byte>>(logged.data);
       const std::span<const std::byte> bytes(*copy);
-      chunks.push_back(store.keep({bytes, std::move(copy)}));
+      chunks.push_back(store.keep({bytes, std::move(copy)}, tally));
       continue;
     }
     std::vector<LoggedPiece> pieces;
@@ -28,7 +29,7 @@ std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &w
       pieces.push_back({{part.begin, part.end}, part.bytes});
       bytes += part.bytes;
     }
-    chunks.push_back(store.find_logged(bytes, std::move(pieces)));
+    chunks.push_back(store.find_logged(bytes, std::move(pieces), tally));
   }
   return chunks;
 }
@@ -76,19 +77,20 @@ Status Server::restore(Recovered found) {
     auto stream = std::make_shared<Stream>(runtime_, logged->stream);
     stream->made = logged->made;
     streams_made_ = std::max(streams_made_, logged->made + 1);
-    stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog);
+    stream->account = std::make_unique<Account>(logged->stream, logged->name, Lasting::kInLog, options_.servers);
     stream->account->restore(*logged, now + options_.reader_timeout);
     streams_.emplace(logged->stream, stream);
     in_order_.push_back(stream);
     by_name_[logged->name] = stream;
   }
   for (auto &write : found.writes) {
-    auto record = store_->find_logged(0, {{write.at, 0}});
     auto stream = find(write.what.stream);
+    const auto tally = stream ? stream->shelf.tally() : std::make_shared<Tally>();
+    const auto chunks = chunks_of(*store_, write.what, tally);
+    auto record = store_->find_logged(0, {{write.at, 0}}, tally);
     if (is_first() && (!stream || stream->account->group_of(write.what.step) != write.what.group)) continue;
     if (!stream)
       stream = streams_.emplace(write.what.stream, std::make_shared<Stream>(runtime_, write.what.stream)).first->second;
-    const auto chunks = chunks_of(*store_, write.what);
     const auto is_whole =
         std::ranges::all_of(write.what.blocks, [&](const auto &block) { return is_there(write.what, block, chunks); });
     if (!is_whole && stream->account && write.what.step >= stream->account->oldest())
@@ -96,7 +98,7 @@ Status Server::restore(Recovered found) {
                          write.what.step, stream->account->name());
     stream->shelf.begin_group(write.what.group, ~std::uint64_t{0});
     auto &seat = stream->shelf.make_seat(write.what.writer, write.what.rank, write.what.writers, Lasting::kInLog);
-    seat.ended = std::max(seat.ended, write.what.step + 1);
+    stream->shelf.set_ended(seat, std::max(seat.ended, write.what.step + 1));
     std::vector<std::pair<VariableArgs, Block>> blocks;
     for (auto &block : write.what.blocks)
       if (is_there(write.what, block, chunks) && (is_whole || write.what.variables[block.variable].is_constant))
@@ -109,7 +111,7 @@ Status Server::restore(Recovered found) {
   for (const auto &[which, readers] : found.readers)
     if (const auto stream = find(which.first); stream && stream->account) {
       stream->account->restore(readers, now);
-      stream->noted_readers[which.second] = readers.ended;
+      stream->noted_readers.insert(which.second);
     }
   for (const auto &stream : in_order_) {
     stream->shelf.begin_group(stream->account->group(), ~std::uint64_t{0});
@@ -117,6 +119,7 @@ Status Server::restore(Recovered found) {
     for (const auto &[number, step] : stream->shelf.steps()) numbers.push_back(number);
     for (const auto number : numbers)
       if (auto status = stream->account->take(report_of(*stream, number)); !status.ok()) return status;
+    subscribe_sinks(*stream);
     settle(*stream);
   }
   if (!in_order_.empty()) begin_looking_after();
@@ -131,12 +134,12 @@ Result<Lsn> Server::note(const Stream &stream) {
   return at->end;
 }
 
-/// Waits for room in the log.
-Status Server::note_synced(Request &request, const Stream &stream) {
+/// What `note` puts into the log; waits for room there.
+Status Server::note_synced(Request &request, const std::function<Result<Lsn>()> &note) {
   Lsn until = 0;
   return await_log(request, [&]() -> Status {
     if (until == 0) {
-      const auto at = note(stream);
+      const auto at = note();
       if (!at.ok()) return at.error();
       until = *at;
     }
@@ -144,10 +147,25 @@ Status Server::note_synced(Request &request, const Stream &stream) {
   });
 }
 
-void Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone) {
-  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return;
-  (void)journal_->note(LoggedReaders{stream.shelf.stream(), group.subscription,
-                                     static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone});
+/// As note().
+Result<Lsn> Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone) {
+  if (!journal_ || stream.account->lasting() != Lasting::kInLog) return Lsn{0};
+  const auto at = journal_->note(LoggedReaders{stream.shelf.stream(), group.subscription,
+                                               static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone});
+  if (!at.ok()) return at.error();
+  return at->end;
+}
+
+/// A subscription that is new holds from now on, also when this server is killed.
+Status Server::note_subscription(Request &request, Stream &stream, Key reader) {
+  const auto name = stream.account->find_group(reader)->subscription;
+  if (name.empty() || !stream.noted_readers.insert(name).second) return {};
+  const auto status = note_synced(request, [&]() -> Result<Lsn> {
+    const auto *group = stream.account->find_group(reader);
+    return group != nullptr ? note_readers(stream, *group) : Lsn{0};
+  });
+  if (!status.ok()) stream.noted_readers.erase(name);
+  return status;
 }
 
 }  // namespace streams

@@ -31,8 +31,8 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
       budget_(context.budget),
       director_(context.runtime, director_options(options)),
       made_(context.runtime),
-      space_(options.space_versions),
-      put_(context.runtime),
+      names_(options.space_versions),
+      noted_(context.runtime),
       joined_(options.servers) {
   if (is_first()) joined_[0] = {PROTOCOL, 0, options.servers, context.runtime.url(), incarnation_};
   store_ = std::make_unique<Store>(context.runtime, context.budget, options.memory_bytes);
@@ -63,6 +63,7 @@ void Server::measure(const Tell &tell) const {
   tell("memory_high_bytes", {}, static_cast<double>(store_->high_bytes()));
   tell("memory_limit_bytes", {}, static_cast<double>(store_->limit_bytes()));
   tell("log_bytes", {}, static_cast<double>(store_->logged_bytes()));
+  tell("space_bytes", {}, static_cast<double>(space_.tally()->memory_bytes + space_.tally()->log_bytes));
   const auto &times = store_->times();
   tell("buffers_total", {}, static_cast<double>(times.count));
   tell("buffer_seconds_total", {{"queue", "empty"}}, times.empty_s);
@@ -82,9 +83,11 @@ void Server::measure(const Tell &tell) const {
 void Server::quiesce() {
   await_file_readers();
   is_ending_ = true;
-  for (const auto &[key, stream] : streams_) stream->changed.notify_all();
+  for (const auto &[key, stream] : streams_)
+    for (auto *waiting : {&stream->changed, &stream->part_came, &stream->readers_came}) waiting->notify_all();
   made_.notify_all();
-  put_.notify_all();
+  noted_.notify_all();
+  for (auto *get : space_gets_) get->changed.notify_all();
   store_->notify();
   while (is_reading_) (void)made_.wait(Deadline::in(std::chrono::milliseconds(100)));
   if (journal_) (void)journal_->flush();
@@ -102,7 +105,7 @@ void Server::stop() {
   by_name_.clear();
   in_order_.clear();
   streams_.clear();
-  space_ = Space(options_.space_versions);
+  space_ = {};
   journal_.reset();
   std::error_code ignored;
   const std::filesystem::path contacts(contact_folder());
@@ -115,8 +118,11 @@ nssi::Outcome<ListResult> Server::list(Request &) {
   ListResult result;
   for (const auto &stream : in_order_) {
     result.streams.push_back(stream->account->report());
-    result.streams.back().memory_bytes = stream->shelf.memory_bytes();
     result.streams.back().is_file = stream->is_file;
+  }
+  for (const auto &[key, stream] : streams_) {
+    const auto &tally = *stream->shelf.tally();
+    result.held.push_back({key, tally.memory_bytes, tally.log_bytes});
   }
   return result;
 }

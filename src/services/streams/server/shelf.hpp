@@ -3,7 +3,7 @@
 // Knows no requests, and waits for nothing.
 #pragma once
 
-#include <services/streams/geometry.hpp>
+#include <services/streams/box_index.hpp>
 #include <services/streams/server/store.hpp>
 
 #include <cstdint>
@@ -25,16 +25,35 @@ struct Block {
   std::uint32_t rank = 0;
 };
 
+/// Blocks that have elements, of one variable; those that meet a box are found without a look at the others.
+class Blocks {
+ public:
+  void add(Block block) {
+    index_.add(block.box);
+    all_.push_back(std::move(block));
+  }
+  const std::vector<Block> &all() const { return all_; }
+  /// Those that have an element in common with `box`; their data stay for as long as these copies.
+  std::vector<Block> in(const Box &box) const;
+  /// Any of them; null: there is none.
+  const Block *find(const Box &box) const;
+  const BoxIndex &index() const { return index_; }
+
+ private:
+  std::vector<Block> all_;
+  BoxIndex index_;
+};
+
 struct KeptVariable {
   VariableArgs variable;
-  std::vector<Block> blocks;
+  Blocks blocks;
   std::int64_t elements = 0;
 };
 
 struct KeptStep {
   std::uint64_t group = 0;  ///< of writers
   std::map<std::string, KeptVariable, std::less<>> variables;
-  std::vector<AttributeArgs> attributes;
+  std::map<std::pair<std::string, std::string>, AttributeArgs> attributes;  ///< by variable and name
   std::uint64_t bytes = 0;
   std::set<Key> ended;                          ///< writers
   std::uint32_t reported = 0;                   ///< of those, the first server knows
@@ -50,6 +69,12 @@ struct Part {
   bool keeps_buffer = false;
 };
 
+/// A writer's buffers that are kept where the writer has them, by their numbers.
+struct WritersBuffers {
+  std::set<std::uint64_t> kept;
+  std::vector<std::uint64_t> released;  ///< not kept any more, and the writer has not been told
+};
+
 /// A writer whose data come here.
 struct Seat {
   Key key = 0;
@@ -60,9 +85,9 @@ struct Seat {
   std::vector<VariableArgs> variables;
   std::map<std::uint32_t, Part> parts;
   std::uint64_t step_bytes = 0;  ///< that the last step took
-  std::uint64_t reserved = 0;    ///< of memory, for the step that was begun
   bool is_being_logged = false;  ///< its parts: nobody may put there what overlaps them
-  std::shared_ptr<std::vector<std::uint64_t>> released = std::make_shared<std::vector<std::uint64_t>>();
+  Reservation room;              ///< for the step that was begun
+  std::shared_ptr<WritersBuffers> buffers = std::make_shared<WritersBuffers>();
 
   void start_anew(std::uint32_t with) {
     attempt = with;
@@ -74,15 +99,25 @@ class Shelf {
  public:
   explicit Shelf(Key stream) : stream_(stream) {}
   Key stream() const { return stream_; }
+  /// What its chunks take.
+  const std::shared_ptr<Tally> &tally() const { return tally_; }
 
-  std::map<Key, Seat> seats;
   Seat *find_seat(Key writer);
   /// The writer's, made if it has none.
   Seat &make_seat(Key writer, std::uint32_t rank, std::uint32_t size, Lasting lasting);
+  void remove_seat(Key writer);
   /// Those write now, from step `begin` on: what others have left from there on, and their seats, are gone. False:
   /// others write already, who came later.
   bool begin_group(std::uint64_t group, std::uint64_t begin);
   std::uint64_t group() const { return group_; }
+  /// It has ended so many steps.
+  void set_ended(Seat &seat, std::uint64_t steps);
+  /// There is room for the step that it begins.
+  void give_room(Seat &seat, Reservation room);
+  /// Whether other writers have begun the step that this one begins, or ended it.
+  bool is_awaited(const Seat &seat) const;
+  /// Whether all writers have ended the steps before that one.
+  bool is_oldest(std::uint64_t step) const { return standing_.empty() || standing_.begin()->first >= step; }
 
   /// All that the seat's parts bring becomes part of its step. An error (kInvalidArgument, kOutOfRange), which says
   /// what to correct: nothing has changed, but for the parts, which are gone.
@@ -101,15 +136,25 @@ class Shelf {
   /// What is to be reported of it now; it counts as reported then.
   StepReport report(std::uint64_t step, std::uint32_t server);
 
-  /// Steps before `needed` go; of those in `kept`, constants stay.
+  /// Steps before `needed` go; of those in `kept`, which are in order, constants stay.
   void drop_before(std::uint64_t needed, const std::vector<std::uint64_t> &kept);
-  std::uint64_t memory_bytes() const;
 
  private:
-  Status check_part(const Seat &seat, const Part &part, const KeptStep *step) const;
+  /// Of those who have ended as many steps.
+  struct Standing {
+    std::size_t seats = 0, with_room = 0;
+  };
+  void stand(const Seat &seat);
+  void rise(const Seat &seat);
+  Status check_block(const Seat &seat, const BlockArgs &block, const KeptStep *step, BoxIndex &own) const;
   Status check_against(const Seat &seat, const Part &part, const Seat &other) const;
+  void keep(KeptStep &step, const VariableArgs &variable, Block block);
+  static void keep(KeptStep &step, std::vector<AttributeArgs> attributes);
   const Key stream_;
   std::uint64_t group_ = 0;  ///< of those who write now
+  const std::shared_ptr<Tally> tally_ = std::make_shared<Tally>();
+  std::map<Key, Seat> seats_;
+  std::map<std::uint64_t, Standing> standing_;
   std::map<std::uint64_t, KeptStep> steps_;
 };
 

@@ -15,13 +15,14 @@ using nessie::service::Log;
 
 // --- chunks -----------------------------------------------------------------------------------------------------------
 
-Chunk::Chunk(Store &store, HeldBytes held) : store_(store), size_bytes_(held.bytes.size()), held_(std::move(held)) {
+Chunk::Chunk(Store &store, HeldBytes held, std::shared_ptr<Tally> tally)
+    : store_(store), tally_(std::move(tally)), size_bytes_(held.bytes.size()), held_(std::move(held)) {
   store_.list(*this);
 }
 
-Chunk::Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged)
-    : store_(store), size_bytes_(size_bytes), logged_(std::move(logged)) {
-  for (const auto &piece : logged_) store_.logged_bytes_ += piece.bytes;
+Chunk::Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged, std::shared_ptr<Tally> tally)
+    : store_(store), tally_(std::move(tally)), size_bytes_(size_bytes) {
+  note_logged(std::move(logged));
 }
 
 Chunk::~Chunk() {
@@ -29,6 +30,7 @@ Chunk::~Chunk() {
   for (const auto &piece : logged_) {
     if (store_.log_ != nullptr) store_.log_->release(piece.at);
     store_.logged_bytes_ -= piece.bytes;
+    tally_->log_bytes -= piece.bytes;
   }
   store_.notify();
 }
@@ -38,9 +40,26 @@ void Chunk::free_memory() {
   is_listed_ = false;
   store_.in_memory_.erase(at_);
   store_.used_ -= size_bytes_;
+  tally_->memory_bytes -= size_bytes_;
   store_.account_.give_back(size_bytes_);
   store_.times_.full_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - since_).count();
   held_ = {};
+}
+
+void Chunk::note_logged(std::vector<LoggedPiece> logged) {
+  logged_ = std::move(logged);
+  for (const auto &piece : logged_) {
+    store_.logged_bytes_ += piece.bytes;
+    tally_->log_bytes += piece.bytes;
+  }
+}
+
+Reservation::Reservation(Store &store, std::uint64_t size_bytes) : store_(&store), bytes_(size_bytes) {
+  store.reserved_ += bytes_;
+}
+
+Reservation::~Reservation() {
+  if (store_ != nullptr) store_->reserved_ -= bytes_;
 }
 
 // --- memory -----------------------------------------------------------------------------------------------------------
@@ -55,11 +74,14 @@ void Store::list(Chunk &chunk) {
   chunk.is_listed_ = true;
   chunk.since_ = std::chrono::steady_clock::now();
   used_ += chunk.size_bytes_;
+  chunk.tally_->memory_bytes += chunk.size_bytes_;
   high_ = std::max(high_, used_);
   account_.take(chunk.size_bytes_);
 }
 
-std::shared_ptr<Chunk> Store::keep(HeldBytes held) { return std::make_shared<Chunk>(*this, std::move(held)); }
+std::shared_ptr<Chunk> Store::keep(HeldBytes held, const std::shared_ptr<Tally> &tally) {
+  return std::make_shared<Chunk>(*this, std::move(held), tally);
+}
 
 void Store::note_times(std::chrono::steady_clock::duration empty, std::chrono::steady_clock::duration pending) {
   ++times_.count;
@@ -67,8 +89,9 @@ void Store::note_times(std::chrono::steady_clock::duration empty, std::chrono::s
   times_.pending_s += std::chrono::duration<double>(pending).count();
 }
 
-std::shared_ptr<Chunk> Store::find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged) {
-  return std::make_shared<Chunk>(*this, size_bytes, std::move(logged));
+std::shared_ptr<Chunk> Store::find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged,
+                                          const std::shared_ptr<Tally> &tally) {
+  return std::make_shared<Chunk>(*this, size_bytes, std::move(logged), tally);
 }
 
 Status Store::await_room(nssi::Request &request, std::uint64_t size_bytes, Deadline deadline,
@@ -150,8 +173,7 @@ Status Store::write_to_log(Chunk &chunk) {
   auto pieces = write_pieces(*log_, held.bytes);
   chunk.is_moving_ = false;
   if (!pieces.ok()) return pieces.error();
-  for (const auto &piece : *pieces) logged_bytes_ += piece.bytes;
-  chunk.logged_ = std::move(*pieces);
+  chunk.note_logged(*std::move(pieces));
   return {};
 }
 

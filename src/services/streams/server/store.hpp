@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace streams {
@@ -32,12 +33,17 @@ class Store;
 /// There is no room in the log now.
 inline bool is_full(const Status &status) { return status.code() == Code::kIo && status.error().cause == ENOSPC; }
 
+/// What chunks that belong together take.
+struct Tally {
+  std::uint64_t memory_bytes = 0, log_bytes = 0;
+};
+
 /// The data of one write. Given back when nobody has it any more.
 class Chunk : public std::enable_shared_from_this<Chunk> {
  public:
-  Chunk(Store &store, HeldBytes held);
+  Chunk(Store &store, HeldBytes held, std::shared_ptr<Tally> tally);
   /// Found in the log.
-  Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
+  Chunk(Store &store, std::uint64_t size_bytes, std::vector<LoggedPiece> logged, std::shared_ptr<Tally> tally);
   ~Chunk();
   Chunk(const Chunk &) = delete;
   std::uint64_t size_bytes() const { return size_bytes_; }
@@ -47,13 +53,34 @@ class Chunk : public std::enable_shared_from_this<Chunk> {
  private:
   friend class Store;
   void free_memory();
+  void note_logged(std::vector<LoggedPiece> logged);
   Store &store_;
+  const std::shared_ptr<Tally> tally_;
   const std::uint64_t size_bytes_;
   HeldBytes held_;  ///< nothing: it is in the log only
   std::vector<LoggedPiece> logged_;
   std::chrono::steady_clock::time_point since_{};
   std::list<Chunk *>::iterator at_;  ///< among those in memory
   bool is_listed_ = false, is_moving_ = false;
+};
+
+/// Memory that is kept free for a step; given back when it goes. Not to outlive the store.
+class Reservation {
+ public:
+  Reservation() = default;
+  Reservation(Store &store, std::uint64_t size_bytes);
+  Reservation(Reservation &&other) noexcept : store_(std::exchange(other.store_, nullptr)), bytes_(other.bytes_) {}
+  Reservation &operator=(Reservation &&other) noexcept {
+    std::swap(store_, other.store_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Reservation();
+  explicit operator bool() const { return store_ != nullptr; }
+
+ private:
+  Store *store_ = nullptr;
+  std::uint64_t bytes_ = 0;
 };
 
 /// How long buffers were in each of DART's queues (CUG 2007), all together: a writer's in the *empty* queue until there
@@ -84,6 +111,8 @@ class Store {
   /// A write has waited so long for room, and then for its data.
   void note_times(std::chrono::steady_clock::duration empty, std::chrono::steady_clock::duration pending);
   bool has_room(std::uint64_t size_bytes) const { return used_ == 0 || used_ + size_bytes <= limit_; }
+  /// Whether there is room besides what is kept free for others.
+  bool has_spare_room(std::uint64_t size_bytes) const { return has_room(reserved_ + size_bytes); }
   /// Whether what is in memory can go to the log.
   bool can_spill() const { return log_has_room(log_ != nullptr ? log_->most_bulk_bytes() : 0); }
   /// Makes room, or waits for it, until `may_go_on()` says so: asked again whenever there is more room. kTimedOut: not
@@ -93,9 +122,10 @@ class Store {
   /// Somebody waits for room, or there may be more of it.
   void notify() { changed_.notify_all(); }
 
-  std::shared_ptr<Chunk> keep(HeldBytes held);
+  std::shared_ptr<Chunk> keep(HeldBytes held, const std::shared_ptr<Tally> &tally);
   /// What is in the log already; of no bytes: a record, which is released with the last share of it.
-  std::shared_ptr<Chunk> find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged);
+  std::shared_ptr<Chunk> find_logged(std::uint64_t size_bytes, std::vector<LoggedPiece> logged,
+                                     const std::shared_ptr<Tally> &tally);
   /// Bytes [first, first + size_bytes) of the chunk, read from the log if they are there only. kIo, kBadMessage: they
   /// cannot be, and what is damaged.
   Result<HeldBytes> bytes_of(const Chunk &chunk, std::uint64_t first, std::uint64_t size_bytes);
@@ -107,6 +137,7 @@ class Store {
 
  private:
   friend class Chunk;
+  friend class Reservation;
   bool log_has_room(std::uint64_t size_bytes) const;
   void begin_spilling();
   void spill();
@@ -120,7 +151,7 @@ class Store {
   Budget::Account account_;
   nessie::service::WaitQueue changed_;
   std::list<Chunk *> in_memory_;  ///< the oldest first
-  std::uint64_t used_ = 0, high_ = 0, wanted_ = 0, logged_bytes_ = 0;
+  std::uint64_t used_ = 0, high_ = 0, wanted_ = 0, logged_bytes_ = 0, reserved_ = 0;
   QueueTimes times_;
   bool is_spilling_ = false;
   std::string warned_;  ///< of the log

@@ -28,13 +28,23 @@ Deadline before(Deadline deadline) {
 
 /// A buffer of a writer that is kept where the writer has it. It may be used again when nobody reads it any more, also
 /// none of those to whom it is being pushed.
-struct KeptBuffer {
-  ~KeptBuffer() {
-    if (const auto all = released.lock()) all->push_back(number);
+class KeptBuffer {
+ public:
+  KeptBuffer(const nnti::PeerView &view, const std::shared_ptr<WritersBuffers> &all, std::uint64_t number)
+      : view_(view), all_(all), number_(number) {
+    all->kept.insert(number);
   }
-  nnti::PeerView view;
-  std::weak_ptr<std::vector<std::uint64_t>> released;
-  std::uint64_t number = 0;
+  ~KeptBuffer() {
+    const auto all = all_.lock();
+    if (all && all->kept.erase(number_) > 0) all->released.push_back(number_);
+  }
+  KeptBuffer(const KeptBuffer &) = delete;
+  const nnti::PeerView &view() const { return view_; }
+
+ private:
+  const nnti::PeerView view_;
+  const std::weak_ptr<WritersBuffers> all_;
+  const std::uint64_t number_;
 };
 
 }  // namespace
@@ -50,14 +60,6 @@ Status Server::check_write(const Request &request, const WriteArgs &args, const 
     if (block.offset > bytes || size > bytes - block.offset)
       return refused(fmt::format("the data of {} are not in the buffer", streams::describe(variable.name, block.box)));
   }
-  for (std::size_t i = 0; i < args.blocks.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto &a = args.blocks[i], &b = args.blocks[j];
-      if (a.variable == b.variable && overlap(a.box, b.box) && elements_of(a.box) > 0 && elements_of(b.box) > 0)
-        return Error{Code::kOutOfRange,
-                     fmt::format("{} overlaps another box of rank {}",
-                                 streams::describe(seat.variables[a.variable].name, a.box), seat.rank)};
-    }
   return {};
 }
 
@@ -81,17 +83,14 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
   if (!args.data.empty()) {
     auto copy = std::make_shared<const std::vector<std::byte>>(args.data);
     const std::span<const std::byte> bytes(*copy);
-    return store_->keep({bytes, std::move(copy)});
+    return store_->keep({bytes, std::move(copy)}, stream.shelf.tally());
   }
   const auto asked = nessie::Clock::now();
   // The oldest step that is not complete gets room in any case: nothing before it could go otherwise.
   const auto writer = seat.key;
-  const auto is_first_of_all = [&] {
-    return std::ranges::all_of(stream.shelf.seats, [&](const auto &each) { return each.second.ended >= args.step; });
-  };
   const auto may_go_on = [&] {
     return stream.shelf.find_seat(writer) == nullptr || store_->has_room(size) ||
-           (!store_->can_spill() && is_first_of_all());
+           (!store_->can_spill() && stream.shelf.is_oldest(args.step));
   };
   if (auto status = store_->await_room(request, size, request.deadline(), may_go_on); !status.ok())
     return status.error();
@@ -101,15 +100,16 @@ Result<std::shared_ptr<Chunk>> Server::bring(Request &request, const WriteArgs &
     keeps = true;
     const auto *still = stream.shelf.find_seat(writer);
     if (still == nullptr) return Error{Code::kNotFound, "the writer has gone"};
-    const auto held = std::shared_ptr<const KeptBuffer>(new KeptBuffer{*view, still->released, args.buffer});
-    return store_->keep({held->view.bytes().first(size), held, [held] { held->view.release_pages(); }});
+    const auto held = std::make_shared<const KeptBuffer>(*view, still->buffers, args.buffer);
+    return store_->keep({held->view().bytes().first(size), held, [held] { held->view().release_pages(); }},
+                        stream.shelf.tally());
   }
   auto pulled = director_.pull(request, 0, size, {}, request.deadline());
   if (!pulled.ok()) return pulled.error();
   store_->note_times(began - asked, nessie::Clock::now() - began);
   auto held = std::make_shared<const nssi::Pulled>(*std::move(pulled));
   const std::span<const std::byte> bytes = held->bytes();
-  return store_->keep({bytes, std::move(held)});
+  return store_->keep({bytes, std::move(held)}, stream.shelf.tally());
 }
 
 nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args) {
@@ -119,7 +119,7 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
   if (!stream->fault.empty()) return refused(stream->fault);
   if (args.step < seat->ended) {  // it was carried out, perhaps by the server before this one
     if (auto status = take_definitions(*seat, args); !status.ok()) return status.error();
-    return WriteResult{false, false, take_released(*seat)};
+    return WriteResult{seat->buffers->kept.contains(args.buffer), false, take_released(*seat)};
   }
   if (args.step > seat->ended || args.attempt < seat->attempt)
     return refused("this step, or attempt, is not the writer's");
@@ -144,13 +144,13 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     }
     Part part{args.blocks, args.attributes, *std::move(chunk), keeps};
     seat->parts.emplace(args.part, std::move(part));
-    stream->changed.notify_all();
+    stream->part_came.notify_all();
   }
   if (!args.is_last) return WriteResult{keeps, false, {}};
   while (seat != nullptr && seat->ended == args.step && seat->attempt == args.attempt &&
          seat->parts.size() <= args.part) {
     if (auto status = request.check(); !status.ok()) return status.error();
-    if (auto status = stream->changed.wait(before(request.deadline())); !status.ok())
+    if (auto status = stream->part_came.wait(before(request.deadline())); !status.ok())
       return store_->log_trouble().empty() ? status.error() : log_is_full();
     seat = stream->shelf.find_seat(args.writer);
   }
@@ -197,9 +197,8 @@ Result<WriteResult> Server::end_step(Request &request, const StreamPtr &stream, 
     }
     if (auto status = stream->shelf.end_step(*seat); !status.ok()) return status.error();
     if (record) stream->shelf.find(args.step)->records.push_back(std::move(record));
-    seat->reserved = 0;
     store_->notify();
-    if (stream->shelf.is_due(args.step)) report(stream, args.step);
+    if (is_due(*stream, args.step)) report(stream, args.step);
   }
   WriteResult result;
   if (!stream->fault.empty()) return refused(stream->fault);
@@ -226,7 +225,7 @@ Result<std::shared_ptr<Chunk>> Server::log_step(Request &request, const StreamPt
     if (!record) {
       const auto at = journal_->note(*logged);
       if (!at.ok()) return at.error();
-      record = store_->find_logged(0, {{*at, 0}});
+      record = store_->find_logged(0, {{*at, 0}}, stream->shelf.tally());
     }
     return journal_->sync(record->logged().back().at.end);
   });

@@ -41,7 +41,7 @@ Server::StreamPtr Server::find(Key stream) const {
 Server::StreamPtr Server::make_stream(const std::string &name, Lasting lasting) {
   auto stream = std::make_shared<Stream>(runtime_, nessie::random_u64() | 1);
   stream->made = streams_made_++;
-  stream->account = std::make_unique<Account>(stream->shelf.stream(), name, lasting);
+  stream->account = std::make_unique<Account>(stream->shelf.stream(), name, lasting, options_.servers);
   streams_.emplace(stream->shelf.stream(), stream);
   in_order_.push_back(stream);
   by_name_[name] = stream;
@@ -54,6 +54,12 @@ void Server::replace(const StreamPtr &former, const StreamPtr &with) {
   with->account->inherit(*former->account);
   settle(*former);
   forget_replaced();
+}
+
+/// They come when they have seen that there is a stream.
+void Server::subscribe_sinks(const Stream &stream) {
+  for (const auto &sink : options_.sinks)
+    if (sink.matches(stream.account->name())) stream.account->subscribe(sink.subscription(), nessie::Clock::now());
 }
 
 Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
@@ -85,6 +91,8 @@ Result<Server::StreamPtr> Server::stream_to_write(const WriterArgs &args) {
   made->account->begin_group(args.size, args.await_readers);
   made->shelf.begin_group(made->account->group(), 0);
   if (former) replace(former, made);
+  subscribe_sinks(*made);
+  settle(*made);
   return made;
 }
 
@@ -128,7 +136,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
         args.resumes ? account.reseat_writer(args, request.caller()) : account.seat_writer(args, request.caller());
     if (!seated.ok()) return seated.error();
     note_place(request.caller());
-    if (auto status = note_synced(request, *stream); !status.ok()) return status.error();
+    if (auto status = note_synced(request, [&] { return note(*stream); }); !status.ok()) return status.error();
   }
   WriterResult result;
   if (args.has_lost && stream->account) {
@@ -145,22 +153,24 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
   }
   if (args.server == options_.index && stream->shelf.find_seat(args.writer) == nullptr) {
     const auto ended = std::max(result.next, stream->account ? stream->account->complete() : 0);
-    stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting).ended = ended;
+    stream->shelf.set_ended(stream->shelf.make_seat(args.writer, args.rank, args.size, args.lasting), ended);
   }
+  if (const auto *seat = stream->shelf.find_seat(args.writer))
+    result.kept.assign(seat->buffers->kept.begin(), seat->buffers->kept.end());
   return result;
 }
 
 nssi::Outcome<void> Server::close_writer(Request &request, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream) return unknown_stream();
-  stream->shelf.seats.erase(args.member);
+  stream->shelf.remove_seat(args.member);
   if (stream->account) {
     if (args.is_abandoned)
       stream->account->abandon_writer(args.member);
     else
       stream->account->close_writer(args.member, args.steps);
-    if (auto status = note_synced(request, *stream); !status.ok()) return status;
-    stream->changed.notify_all();
+    if (auto status = note_synced(request, [&] { return note(*stream); }); !status.ok()) return status;
+    if (stream->account->is_over() || args.is_abandoned) stream->changed.notify_all();
     settle(*stream);
   }
   store_->notify();
@@ -171,25 +181,18 @@ nssi::Outcome<void> Server::close_writer(Request &request, const CloseArgs &args
 
 /// Nobody holds up a step that others have begun: it could never be complete, and nothing before it go.
 bool Server::may_begin(const Stream &stream, const Seat &seat, std::uint64_t bytes) const {
-  std::uint64_t reserved = 0;
-  for (const auto &[key, each] : streams_)
-    for (const auto &[writer, other] : each->shelf.seats) reserved += other.reserved;
-  if (store_->has_room(reserved + bytes)) return true;
-  return std::ranges::any_of(stream.shelf.seats, [&](const auto &each) {
-    const auto &other = each.second;
-    return other.key != seat.key && (other.ended > seat.ended || (other.ended == seat.ended && other.reserved > 0));
-  });
+  return store_->has_spare_room(bytes) || stream.shelf.is_awaited(seat);
 }
 
 /// The room is kept until the step is ended.
 bool Server::reserve(Stream &stream, Seat &seat, std::uint64_t bytes) {
-  if (seat.reserved > 0) return true;
+  if (seat.room) return true;
   if (!may_begin(stream, seat, bytes)) return false;
-  seat.reserved = std::max<std::uint64_t>(bytes, 1);
+  stream.shelf.give_room(seat, {*store_, std::max<std::uint64_t>(bytes, 1)});
   return true;
 }
 
-std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::exchange(*seat.released, {}); }
+std::vector<std::uint64_t> Server::take_released(Seat &seat) { return std::exchange(seat.buffers->released, {}); }
 
 Error Server::no_room(const Stream &stream) const {
   const auto holder = stream.account ? stream.account->holder() : stream.holder;
@@ -213,7 +216,7 @@ nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &a
         result.state = RoomState::kNoReaders;
         return result;
       }
-      (void)stream->changed.wait(deadline);
+      (void)stream->readers_came.wait(deadline);
     }
   auto *seat = stream->shelf.find_seat(args.writer);
   if (seat == nullptr) return stream->account ? nssi::Outcome<RoomResult>(result) : unknown_stream();

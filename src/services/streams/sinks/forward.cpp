@@ -121,12 +121,14 @@ Status Forwarder::put(Step &step) {
   return {};
 }
 
-/// Waits for room there for as long as that takes.
+/// Waits for room there for as long as that takes; for servers that do not answer, within the patience.
 Status Forwarder::begin() {
-  while (!options_.stop()) {
+  for (auto until = Deadline::in(options_.patience); !options_.stop();) {
     const auto state = writer_->begin_step(Deadline::in(kAtOnce));
     if (state.ok() && *state == StepState::kOk) return {};
-    if (!state.ok() && state.code() != Code::kBusy) return state.error();
+    const bool is_silent = state.code() == Code::kTimedOut;
+    if (!state.ok() && state.code() != Code::kBusy && (!is_silent || until.passed())) return state.error();
+    if (!is_silent) until = Deadline::in(options_.patience);
   }
   return stopped();
 }

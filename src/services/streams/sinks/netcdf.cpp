@@ -117,17 +117,19 @@ Status call(const char *what, std::string_view of, F Library::*function, Argumen
   return status_of((library().*function)(arguments...), what, of);
 }
 
+int mode_of(int format) { return format == 1 ? 0 : format == 2 ? NC_64BIT_OFFSET : NC_64BIT_DATA; }
+
 std::vector<std::size_t> sizes(const Extents &extents) { return {extents.begin(), extents.end()}; }
 
 }  // namespace
 
 void Image::Free::operator()(void *memory) const { std::free(memory); }
 
-Result<NetcdfFile> NetcdfFile::create(const std::string &path) {
+Result<NetcdfFile> NetcdfFile::create(const std::string &path, int format) {
   std::size_t buffer = kBuffer;
   int id = -1, before = 0;
-  if (auto made =
-          call("make", path, &Library::create, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, std::size_t{0}, &buffer, &id);
+  if (auto made = call("make", path, &Library::create, path.c_str(), NC_CLOBBER | mode_of(format), std::size_t{0},
+                       &buffer, &id);
       !made.ok())
     return made.error();
   NetcdfFile file(id);

@@ -49,8 +49,8 @@ inline constexpr int kGlobal = -1;  ///< where a variable's number is asked for:
 /// or value that cannot be one; kUnsupported: netCDF-C is not there, or too old.
 class NetcdfFile {
  public:
-  /// Makes it, and replaces what was there.
-  static Result<NetcdfFile> create(const std::string &path);
+  /// Makes it, and replaces what was there. `format`: 1, 2 or 5, for CDF-1, CDF-2 and CDF-5.
+  static Result<NetcdfFile> create(const std::string &path, int format = 5);
   /// `expected_bytes`: how large it is likely to be.
   static Result<NetcdfFile> create_in_memory(std::size_t expected_bytes);
   /// kBadMessage: it is no netCDF file. kNotFound.

@@ -50,6 +50,7 @@ Status hand_on(Reader &reader, Sink &sink, const PumpOptions &options, Progress 
   auto step = StreamStep::open(reader, options.variables, wanted, options.patience);
   if (!step.ok()) return step.error();
   if (auto taken = sink.take(*step); !taken.ok()) return taken;
+  progress.gaps = sink.missing();
   progress.bytes += step->bytes();
   progress.last = number;
   ++progress.steps;
@@ -61,10 +62,11 @@ Status hand_on(Reader &reader, Sink &sink, const PumpOptions &options, Progress 
 
 Result<StreamStep> StreamStep::open(Reader &reader, const std::vector<std::string> &wanted, std::uint64_t since,
                                     std::chrono::milliseconds patience) {
-  StreamStep step(reader, since, patience);
+  StreamStep step(reader, wanted, since, patience);
   if (wanted.empty()) step.variables_ = reader.variables();
   for (const auto &name : wanted) {
     const auto *variable = reader.find(name);
+    if (variable == nullptr && reader.source() != nullptr) continue;
     if (variable == nullptr)
       return Error{Code::kNotFound, fmt::format("step {} has no variable '{}'", reader.step(), name)};
     step.variables_.push_back(*variable);
@@ -76,6 +78,7 @@ Status StreamStep::get(const Variable &variable, const Box &box, std::span<std::
   auto got = reader_->get(variable.name, box, destination.data(), destination.size(), Deadline::in(patience_));
   if (got.ok()) bytes_ += elements_of(box) * size_of(variable.type);
   if (got.code() != Code::kNotFound) return got;
+  if (reader_->source() != nullptr) return got;
   return Error{Code::kNotFound,
                fmt::format("{}. Elements that nobody puts need a fill value; or leave the variable out (--variables)",
                            got.error().message)};
@@ -110,7 +113,9 @@ Status pump(Reader &reader, Sink &sink, const PumpOptions &options, Progress &pr
     }
     if (*state == StepState::kEnd) {
       progress.has_ended = true;
-      return sink.finish();
+      auto finished = sink.finish();
+      progress.gaps = sink.missing();
+      return finished;
     }
     trouble.is_over();
     if (auto done = hand_on(reader, sink, options, progress); !done.ok())

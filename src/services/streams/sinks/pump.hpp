@@ -18,20 +18,26 @@ namespace nessie::streams::sinks {
 class StreamStep : public Step {
  public:
   /// `wanted`: only these variables; empty: all. `since`: constants that were put in that step or a later one are new.
-  /// kNotFound: the step has not one of those that are wanted.
+  /// kNotFound: the step has not one of those that are wanted; of a program's file it may have them later.
   static Result<StreamStep> open(Reader &reader, const std::vector<std::string> &wanted, std::uint64_t since,
                                  std::chrono::milliseconds patience);
   std::uint64_t number() const override { return reader_->step(); }
   const std::vector<Variable> &variables() const override { return variables_; }
   const std::vector<Attribute> &attributes() const override { return reader_->attributes(); }
   bool is_new(const Variable &constant) const override { return reader_->put_in(constant.name) >= since_; }
+  const Source *source() const override { return reader_->source(); }
+  bool is_wanted(std::string_view variable) const override {
+    return wanted_.empty() || std::ranges::count(wanted_, variable) != 0;
+  }
   Status get(const Variable &variable, const Box &box, std::span<std::byte> destination) override;
   std::uint64_t bytes() const { return bytes_; }  ///< that were got
 
  private:
-  StreamStep(Reader &reader, std::uint64_t since, std::chrono::milliseconds patience)
-      : reader_(&reader), since_(since), patience_(patience) {}
+  StreamStep(Reader &reader, const std::vector<std::string> &wanted, std::uint64_t since,
+             std::chrono::milliseconds patience)
+      : reader_(&reader), wanted_(wanted), since_(since), patience_(patience) {}
   Reader *reader_;
+  std::vector<std::string> wanted_;
   std::uint64_t since_;
   std::chrono::milliseconds patience_;
   std::vector<Variable> variables_;
@@ -43,6 +49,7 @@ struct Progress {
   std::uint64_t bytes = 0;    ///< of their arrays
   std::uint64_t skipped = 0;  ///< that were there already
   std::uint64_t missing = 0;  ///< that went before they were seen
+  std::uint64_t gaps = 0;     ///< Sink::missing()
   std::uint64_t last = 0;     ///< number of the last one that is there
   bool has_ended = false;     ///< the stream has
 };

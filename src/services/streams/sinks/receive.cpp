@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/streams/sinks/receive.hpp"
 
+#include "services/streams/sinks/disk.hpp"
+
 #include <base/crc32c.hpp>
 #include <base/log.hpp>
 #include <base/printable.hpp>
@@ -21,22 +23,17 @@ constexpr std::chrono::milliseconds kToOpen{5000};    ///< for a sender to say w
 constexpr std::chrono::milliseconds kToLeave{2000};   ///< for a sender that has heard that all is safe
 constexpr std::size_t kPart = std::size_t{16} << 20;  ///< an image is believed to come as far as it has
 
-Error cannot_keep(const std::string &path) {
-  return {Code::kIo, fmt::format("cannot write {}: {}", printable(path), std::strerror(errno)), Scope::kOperation,
-          errno};
-}
-
 /// Whole, on the disk, under its name; or not there.
 Status write_safely(const std::string &path, std::span<const std::byte> bytes) {
   const auto beside = path + ".new";
   const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file) return cannot_keep(beside);
+  if (!file) return cannot("write", beside);
   while (!bytes.empty()) {
     const auto written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return cannot_keep(beside);
+    if (written < 0 && errno != EINTR) return cannot("write", beside);
     bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
   }
-  if (::fsync(file.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0) return cannot_keep(path);
+  if (::fsync(file.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0) return cannot("write", path);
   return sync_folder_of(path);
 }
 

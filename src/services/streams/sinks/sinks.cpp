@@ -10,7 +10,6 @@
 #include <base/thread.hpp>
 
 #include <fmt/core.h>
-#include <fnmatch.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -27,11 +26,6 @@ constexpr std::chrono::milliseconds kBetweenGlances{500};  ///< at which streams
 constexpr std::chrono::seconds kBetweenTries{2};
 constexpr std::chrono::seconds kServersAnswer{5}, kOthersAnswer{60}, kToSayGoodbye{2};
 constexpr int kMostFiles = 10'000;
-
-Error bad_rule(std::string_view word) {
-  return {Code::kInvalidArgument,
-          fmt::format("streams.sinks: '{}' is neither record:STREAM=FILE nor forward:STREAM=PLACE", word)};
-}
 
 /// "flow.nc", "flow.2.nc"
 std::string numbered(const std::string &path, int number) {
@@ -56,34 +50,25 @@ Result<std::unique_ptr<Sink>> open_sink(const Rule &rule, const Origin &origin, 
   if (rule.kind == Rule::Kind::kRecord)
     return open_file(rule.target.ends_with('/') ? rule.target + file_name(origin.stream) + ".nc" : rule.target, origin,
                      context);
+  Result<std::unique_ptr<Sink>> sink = Error{};
   for (const bool append : {true, false}) {
     const auto target = Target::place(rule.target, {}, append, 0);
     if (!target.ok()) return target.error();
-    auto sink = target->open(origin, context);
+    sink = target->open(origin, context);
     if (sink.ok() || sink.code() != Code::kInvalidArgument) return sink;
   }
-  return bad_rule(rule.target);
-}
-
-std::string name_of(const Rule &rule) {
-  return fmt::format("{}:{}={}", rule.kind == Rule::Kind::kRecord ? "record" : "forward", rule.glob, rule.target);
+  return sink;
 }
 
 }  // namespace
 
 Result<std::vector<Rule>> parse_rules(std::string_view setting) {
-  std::vector<Rule> rules;
-  for (const auto &word : split(setting, " \t\n")) {
-    const auto colon = word.find(':'), equals = word.find('=');
-    if (colon == std::string::npos || equals == std::string::npos || equals < colon + 2 || equals + 1 == word.size())
-      return bad_rule(word);
-    const auto kind = word.substr(0, colon);
-    if (kind != "record" && kind != "forward") return bad_rule(word);
-    rules.push_back({kind == "record" ? Rule::Kind::kRecord : Rule::Kind::kForward,
-                     word.substr(colon + 1, equals - colon - 1), word.substr(equals + 1)});
-    if (kind == "record") continue;
-    if (const auto place = Target::place(rules.back().target, {}, true, 0); !place.ok())
-      return Error{Code::kInvalidArgument, fmt::format("streams.sinks: {}: {}", word, place.error().message)};
+  auto rules = ::streams::parse_sink_rules(setting);
+  if (!rules.ok()) return rules;
+  for (const auto &rule : *rules) {
+    if (rule.kind == Rule::Kind::kRecord) continue;
+    if (const auto place = Target::place(rule.target, {}, true, 0); !place.ok())
+      return Error{Code::kInvalidArgument, fmt::format("streams.sinks: {}: {}", rule.name(), place.error().message)};
   }
   return rules;
 }
@@ -128,8 +113,7 @@ class Task {
   void run() {
     const auto handed = hand_on();
     if (handed.ok() || handed.code() == Code::kCancelled || stop_()) return;
-    if (handed.error().message != told_)
-      log::error("{}, stream {}: {}", name_of(rule_), stream_, handed.error().message);
+    if (handed.error().message != told_) log::error("{}, stream {}: {}", rule_.name(), stream_, handed.error().message);
     told_ = handed.error().message;
     for (const auto again = Deadline::in(kBetweenTries); !again.passed() && !stop_();)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -138,12 +122,10 @@ class Task {
   Status hand_on() {
     ReaderOptions wanted;
     wanted.at = at_;
-    wanted.subscription = name_of(rule_).substr(0, 256);
+    wanted.subscription = rule_.subscription();
     auto reader = open_reader(stream_, wanted, kOthersAnswer, stop_);
     if (!reader.ok()) return reader.error();
-    const auto say = [this](std::string_view text) {
-      log::warning("{}, stream {}: {}", name_of(rule_), stream_, text);
-    };
+    const auto say = [this](std::string_view text) { log::warning("{}, stream {}: {}", rule_.name(), stream_, text); };
     auto sink = open_sink(rule_, {stream_, reader->identity()}, {kOthersAnswer, stop_, say});
     if (!sink.ok()) return sink.error();
     PumpOptions options;
@@ -187,7 +169,7 @@ struct Sinks::State {
   }
   void see(const StreamInfo &stream) {
     for (std::size_t index = 0; index < rules.size() && !ends; ++index) {
-      if (stream.is_file || ::fnmatch(rules[index].glob.c_str(), stream.name.c_str(), 0) != 0) continue;
+      if (stream.is_file || !rules[index].matches(stream.name)) continue;
       auto &task = tasks[{index, stream.name}];
       if (task == nullptr) task = std::make_unique<Task>(rules[index], at, stream.name, ends);
       if (!task->is_needed(stream)) continue;

@@ -2,7 +2,7 @@
 // What servers hand on by themselves: the setting streams.sinks.
 #pragma once
 
-#include "services/streams/sinks/step.hpp"
+#include <services/streams/sink_rules.hpp>
 
 #include <memory>
 #include <string>
@@ -11,20 +11,14 @@
 
 namespace nessie::streams::sinks {
 
-/// "record:GLOB=FILE", "record:GLOB=FOLDER/", "forward:GLOB=PLACE": what becomes of streams whose names match.
-struct Rule {
-  enum class Kind { kRecord, kForward };
-  Kind kind = Kind::kRecord;
-  std::string glob;    ///< as fnmatch(3) takes it
-  std::string target;  ///< a file, a folder for FOLDER/STREAM.nc; or a place, as Target::place() takes it
-  bool operator==(const Rule &) const = default;
-};
+using Rule = ::streams::SinkRule;
 
-/// Rules between white space. kInvalidArgument: which one cannot be meant, and how it is written.
+/// As parse_sink_rules(), with places as Target::place() takes them.
 Result<std::vector<Rule>> parse_rules(std::string_view setting);
 
 /// A thread for each stream that a rule matches, from when the stream is seen until it has ended. Each is a named
-/// subscription, so that servers which are started anew go on where they were; files and streams that are there are
+/// subscription, which servers begin with the stream if they have the same rules (ServerOptions::sinks): so it has all
+/// of its steps, and servers which are started anew go on where they were. Files and streams that are there are
 /// continued if they are of the same stream. Another one of that name is recorded beside it, in FILE.2, FILE.3, ….
 /// What goes wrong is logged, once, and tried again.
 class Sinks {

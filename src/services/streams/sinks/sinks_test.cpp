@@ -20,9 +20,10 @@ class ServersSinks : public ::testing::Test {
   }
   ~ServersSinks() override { std::filesystem::remove_all(folder_); }
 
-  void write(const std::string &stream, std::uint64_t steps) {
+  void write(const std::string &stream, std::uint64_t steps) { write(server_, stream, steps); }
+  static void write(const ::streams::testing::ServerThread &server, const std::string &stream, std::uint64_t steps) {
     WriterOptions options;
-    options.at = server_.at();
+    options.at = server.at();
     auto writer = *Writer::open(stream, options, ::streams::testing::soon());
     ASSERT_TRUE(writer.define({"t", Type::kDouble, {}, {}, false}).ok());
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -54,6 +55,10 @@ TEST(SinkRules, AreReadAsTheyAreWritten) {
   EXPECT_EQ((*rules)[0], (Rule{Rule::Kind::kRecord, "flow", "/scratch/flow.nc"}));
   EXPECT_EQ((*rules)[1], (Rule{Rule::Kind::kForward, "edge-*", "tcp://node7:4711"}));
   EXPECT_TRUE(parse_rules("")->empty());
+  EXPECT_EQ((*rules)[1].subscription(), "forward:edge-*=tcp://node7:4711");
+  const Rule one{Rule::Kind::kRecord, "flow", std::string(300, 'x')}, other{Rule::Kind::kRecord, "flux", one.target};
+  EXPECT_NE(one.subscription(), other.subscription());
+  EXPECT_EQ(one.subscription().size(), 23u);
   for (const char *wrong : {"record", "record:flow", "record:=x", "record:flow=", "send:flow=x", "forward:a=tcp://x:y"})
     EXPECT_EQ(parse_rules(wrong).code(), Code::kInvalidArgument) << wrong;
 }
@@ -67,6 +72,20 @@ TEST_F(ServersSinks, RecordWhateverMatchesAndAnotherRunBesideTheFirst) {
   write("flow", 2);
   EXPECT_TRUE(has_steps("/flow.2.nc", 2));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/other.nc"));
+}
+
+TEST_F(ServersSinks, HaveAllStepsAlsoOfAStreamThatWasOverBeforeTheySawIt) {
+  const auto rules = *parse_rules(fmt::format("record:fl*={}/", folder_));
+  ::streams::ServerOptions options;
+  options.keep_bytes = 0;  // late readers have the last step
+  options.sinks = rules;
+  const ::streams::testing::ServerThread server(options);
+  write(server, "flow", 50);
+  write(server, "flow", 30);  // another run
+  const auto sinks = Sinks::start(rules, server.at());
+  ASSERT_TRUE(sinks.ok());
+  EXPECT_TRUE(has_steps("/flow.nc", 50));
+  EXPECT_TRUE(has_steps("/flow.2.nc", 30));
 }
 
 TEST_F(ServersSinks, GoOnWhereTheLastOneWas) {

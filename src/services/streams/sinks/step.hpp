@@ -41,6 +41,10 @@ class Step {
   virtual const std::vector<Attribute> &attributes() const = 0;
   /// Whether a constant was, or may have been, put in this step.
   virtual bool is_new(const Variable &constant) const = 0;
+  /// What it is of a program's files; null: of none.
+  virtual const Source *source() const { return nullptr; }
+  /// Whether a variable is to be handed on: then it is among those above, as soon as it is there.
+  virtual bool is_wanted(std::string_view) const { return true; }
   /// As Reader::get(), in C order.
   virtual Status get(const Variable &variable, const Box &box, std::span<std::byte> destination) = 0;
 };
@@ -65,6 +69,9 @@ class Sink {
   virtual Status take(Step &step) = 0;
   /// The stream has ended.
   virtual Status finish() = 0;
+  /// How much of the steps that were taken is not there, as it was gone by then, and will not come any more: records,
+  /// and variables.
+  virtual std::uint64_t missing() const { return 0; }
 };
 
 }  // namespace nessie::streams::sinks

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,15 +33,26 @@ class MemoryStep : public Step {
     attributes_.push_back(std::move(attribute));
     return *this;
   }
+  MemoryStep &of(Source source) {
+    source_ = std::move(source);
+    return *this;
+  }
   /// From now on nothing can be got of it.
   void fail() { fails_ = true; }
+  /// That array is gone.
+  void lose(const std::string &variable) { data_.erase(variable); }
+  /// Only that one is to be handed on.
+  void want(std::string variable) { wanted_ = std::move(variable); }
 
   std::uint64_t number() const override { return number_; }
   const std::vector<Variable> &variables() const override { return variables_; }
   const std::vector<Attribute> &attributes() const override { return attributes_; }
   bool is_new(const Variable &) const override { return true; }
+  const Source *source() const override { return source_ ? &*source_ : nullptr; }
+  bool is_wanted(std::string_view variable) const override { return wanted_.empty() || variable == wanted_; }
   Status get(const Variable &variable, const Box &box, std::span<std::byte> destination) override {
     if (fails_) return Error{Code::kPeerLost, "the stream is gone"};
+    if (!data_.contains(variable.name)) return Error{Code::kNotFound, "it was written over"};
     const auto &source = data_.at(variable.name);
     ::streams::copy_part(to_args(box), size_of(variable.type), source.data(), to_args(whole(variable.shape)),
                          destination.data(), to_args(box));
@@ -52,6 +64,8 @@ class MemoryStep : public Step {
   std::vector<Variable> variables_;
   std::vector<Attribute> attributes_;
   std::map<std::string, std::vector<std::byte>> data_;
+  std::optional<Source> source_;
+  std::string wanted_;
   bool fails_ = false;
 };
 
