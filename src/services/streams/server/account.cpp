@@ -93,10 +93,11 @@ void Account::close_writer(Key key, std::uint64_t steps) {
 }
 
 void Account::abandon_writer(Key key) {
-  const auto *writer = find_writer(key);
-  if (writer != nullptr && !writer->is_closed)
-    interrupt(fmt::format("rank {} of the {} that write stream '{}' has left without closing it",
-                          writer - writers_.data(), writers_.size(), name_));
+  auto *writer = find_writer(key);
+  if (writer == nullptr || writer->is_closed) return;
+  writer->is_connected = false;
+  interrupt(fmt::format("rank {} of the {} that write stream '{}' has left without closing it",
+                        writer - writers_.data(), writers_.size(), name_));
 }
 
 void Account::lose_writers(const Gone &gone) {
@@ -119,6 +120,15 @@ void Account::give_up_writers(Clock::time_point now) {
 
 void Account::interrupt(std::string why) {
   if (why_interrupted_.empty()) why_interrupted_ = std::move(why);
+}
+
+bool Account::are_left_alone(const std::set<Key> &ended) const {
+  bool is_any_gone = false;
+  for (const auto &writer : writers_) {
+    is_any_gone = is_any_gone || !writer.is_connected;
+    if ((!writer.is_connected || writer.is_closed) && !ended.contains(writer.key)) return false;
+  }
+  return is_any_gone;
 }
 
 void Account::lose_steps(Key key, std::uint64_t ended) {
@@ -256,10 +266,9 @@ std::size_t Account::lost_parts() const {
       std::ranges::count_if(writers_, [&](const Writer &each) { return each.lost > complete_; }));
 }
 
-/// Steps that all have ended are complete; those of which a server has lost some, too, but nobody sees them. When
-/// readers have heard that the writers are gone, no step is complete any more that was not before.
+/// Steps that all have ended are complete; those of which a server has lost some, too, but nobody sees them.
 void Account::advance() {
-  for (; why_interrupted_.empty(); ++complete_) {
+  for (;; ++complete_) {
     const auto lost = lost_parts();
     auto ended = lost;
     if (const auto next = steps_.find(complete_); next != steps_.end())

@@ -145,6 +145,8 @@ class Account {
   void lose_writers(const Gone &gone);
   void give_up_writers(Clock::time_point now);
   void interrupt(std::string why);
+  /// Some writers are gone, but all of these had ended a step, of which those are known: the others may end it still.
+  bool are_left_alone(const std::set<Key> &ended) const;
   bool is_over() const { return !writers_.empty() && open_ == 0; }
   /// Of a stream that is over, how many steps all its writers have ended.
   std::uint64_t closed_steps() const { return closed_steps_; }

@@ -75,6 +75,7 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
     if (!stream || !stream->account || stream->account->find_rank(args.reader) == nullptr) return unknown_reader();
     auto result = stream->account->next(args.reader, args.ended, nessie::Clock::now());
     if (!std::exchange(is_settled, true)) settle(*stream);
+    if (result && result->state == NextState::kWritersLost && may_come(*stream)) result.reset();
     if (result) {
       if (result->state == NextState::kStepIsThere) {
         add_small_blocks(*stream, *result);
@@ -90,6 +91,14 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
     }
     if (auto status = stream->changed.wait(deadline); status.code() == Code::kCancelled) return status.error();
   }
+}
+
+/// Whether the next step may be complete still, though some of its writers are gone: what readers are told then is
+/// final.
+bool Server::may_come(const Stream &stream) const {
+  const auto &steps = stream.shelf.steps();
+  const auto next = steps.find(stream.account->complete());
+  return next != steps.end() && stream.account->are_left_alone(next->second.ended);
 }
 
 /// What is small, and here, goes along.

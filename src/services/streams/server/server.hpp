@@ -158,6 +158,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   nssi::Outcome<GetResult> get(Request &, const GetArgs &) override;
   nssi::Outcome<FiguresResult> figures(Request &, const GetArgs &) override;
   StreamPtr stream_to_read(const ReaderArgs &args) const;
+  bool may_come(const Stream &stream) const;
   void add_small_blocks(const Stream &stream, NextResult &result);
   Result<std::int64_t> push(Request &, const VariableArgs &variable, std::vector<Block> blocks, const Box &box);
   /// Of a block what a reader wants; its bytes, while they are needed.
