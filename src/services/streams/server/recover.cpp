@@ -38,24 +38,24 @@ std::vector<std::shared_ptr<Chunk>> chunks_of(Store &store, const LoggedWrite &w
 
 /// A fiber, at the start.
 void Server::recover() {
-  if (options_.log_path.empty()) {
-    is_ready_ = true;
-    if (!is_first()) join_first();
-    return;
-  }
-  auto journal = Journal::open(runtime_, budget_, options_.log_path);
-  if (!journal.ok()) {
-    nessie::log::warning("without a log, for steps that memory has no room for: {}", journal.error().message);
-  } else {
-    journal_ = *std::move(journal);
-    store_->use_log(&journal_->log(), options_.log_bytes);
-    auto found = journal_->recover();
-    if (found.ok())
-      if (auto status = restore(*std::move(found)); !status.ok()) found = status.error();
-    if (!found.ok()) nessie::log::error("the log {} cannot be read: {}", options_.log_path, found.error().message);
-  }
+  is_reading_ = true;
+  if (!options_.log_path.empty()) read_log();
+  is_reading_ = false;
   is_ready_ = true;
   if (!is_first()) join_first();
+}
+
+void Server::read_log() {
+  auto journal = Journal::open(runtime_, budget_, options_.log_path);
+  if (!journal.ok())
+    return nessie::log::warning("without a log, for steps that memory has no room for: {}", journal.error().message);
+  journal_ = *std::move(journal);
+  store_->use_log(&journal_->log(), options_.log_bytes);
+  auto found = journal_->recover();
+  if (found.ok())
+    if (auto status = restore(*std::move(found)); !status.ok()) found = status.error();
+  is_log_read_ = found.ok();
+  if (!found.ok()) nessie::log::error("the log {} cannot be read: {}", options_.log_path, found.error().message);
 }
 
 Status Server::restore(Recovered found) {
@@ -130,8 +130,7 @@ Status Server::note_readers(const Stream &stream, const Account::Group &group, b
 /// A subscription that is new holds from now on, also when this server is killed.
 Status Server::note_subscription(Stream &stream, Key reader) {
   const auto *group = stream.account->find_group(reader);
-  if (group->subscription.empty() || !stream.noted_readers.insert(group->subscription).second)
-    return {};
+  if (group->subscription.empty() || !stream.noted_readers.insert(group->subscription).second) return {};
   return note_readers(stream, *group, false, true);
 }
 

@@ -89,12 +89,14 @@ void Server::quiesce() {
   noted_.notify_all();
   for (auto *get : space_gets_) get->changed.notify_all();
   store_->notify();
+  while (is_reading_) (void)made_.wait(Deadline::in(std::chrono::milliseconds(100)));
   if (journal_) (void)journal_->flush();
 }
 
-/// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this.
+/// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this,
+/// could not be read, or is another server's.
 void Server::stop() {
-  const bool has_logged = std::ranges::any_of(streams_, [](const auto &each) {
+  const bool has_logged = !is_log_read_ || std::ranges::any_of(streams_, [](const auto &each) {
     return !each.second->account || each.second->account->lasting() == Lasting::kInLog;
   });
   files_.reset();
@@ -109,7 +111,7 @@ void Server::stop() {
   const std::filesystem::path contacts(contact_folder());
   for (const auto &folder : {contacts, contacts.parent_path()})
     std::filesystem::remove(folder, ignored);  // if nothing is in it
-  if (!has_logged && !options_.log_path.empty()) std::filesystem::remove_all(options_.log_path, ignored);
+  if (!has_logged) std::filesystem::remove_all(options_.log_path, ignored);
 }
 
 nssi::Outcome<ListResult> Server::list(Request &) {

@@ -70,15 +70,15 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   struct Stream {
     Stream(nssi::Runtime &runtime, Key key) : shelf(key), changed(runtime), part_came(runtime), readers_came(runtime) {}
     Shelf shelf;
-    std::unique_ptr<Account> account;   ///< at the first server
-    WaitQueue changed;                  ///< readers wait for a step, or the end
-    WaitQueue part_came, readers_came;  ///< for which writers wait
-    Needed told;                        ///< to the other servers
-    std::string holder;                 ///< who holds the oldest step, as the first server said
-    std::string fault;                  ///< why its writers cannot go on
-    std::uint64_t made = 0;             ///< in which order
-    std::set<std::string> noted_readers;                 ///< named subscriptions that are in the log
-    std::set<std::uint64_t> reporting;  ///< steps of which the first server is being told
+    std::unique_ptr<Account> account;     ///< at the first server
+    WaitQueue changed;                    ///< readers wait for a step, or the end
+    WaitQueue part_came, readers_came;    ///< for which writers wait
+    Needed told;                          ///< to the other servers
+    std::string holder;                   ///< who holds the oldest step, as the first server said
+    std::string fault;                    ///< why its writers cannot go on
+    std::uint64_t made = 0;               ///< in which order
+    std::set<std::string> noted_readers;  ///< named subscriptions that are in the log
+    std::set<std::uint64_t> reporting;    ///< steps of which the first server is being told
     bool is_file = false;
     Key file_writer = 0;  ///< stands for its program
     struct FileData {
@@ -93,6 +93,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   Server(const nessie::ProviderContext &context, const ServerOptions &options);
   void recover();
+  void read_log();
   Status restore(Recovered found);
   Status note(const Stream &stream, bool is_synced = false);
   void forget(const StreamPtr &stream);
@@ -235,6 +236,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   std::set<std::uint64_t> local_;                  ///< peers on this node
   Account::Gone gone_;                             ///< peers that were lost just now
   bool is_ready_ = false;                          ///< what was in the log is known
+  bool is_reading_ = false, is_log_read_ = false;  ///< the log
   std::uint64_t streams_made_ = 0;
   bool is_looking_after_ = false, is_ending_ = false;
   std::deque<FileChange> file_changes_;
