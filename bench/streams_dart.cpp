@@ -177,6 +177,7 @@ Status StreamsDart::simulate(const PuttingMode &mode, Sink sink) {
   if (sink == Sink::kFile) settings.push_back(fmt::format("streams.sinks=record:*={}/", folder.path().string()));
   if (sink == Sink::kSocket) {
     receiver.emplace();
+    if (receiver->port() == 0) return Error{nessie::Code::kIo, "nobody takes steps over TCP"};
     settings.push_back(fmt::format("streams.sinks=forward:*=tcp://127.0.0.1:{}", receiver->port()));
   }
   const auto server = StreamsServer::start(options_.transport, settings);

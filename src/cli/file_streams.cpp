@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -16,7 +19,13 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr std::chrono::seconds kEndGrace{5};
+constexpr std::chrono::seconds kEndGrace{5}, kStart{10};
+
+/// Until there is something to read, or nobody writes any more.
+void await_word(const Fd &from, Deadline deadline) {
+  pollfd waiting{from.get(), POLLIN, 0};
+  while (!deadline.passed() && ::poll(&waiting, 1, 100) <= 0) continue;
+}
 
 }  // namespace
 
@@ -29,13 +38,19 @@ Result<FileStreams> FileStreams::start(const FileStreamsOptions &options, const 
   streams.environment.set("NESSIE_STREAMS_FILES", options.pattern);
   streams.environment.set("NESSIE_STREAMS_FILES_OF", fmt::format("{}", fmt::join(options.staging_urls, " ")));
   streams.environment.set("NESSIE_STREAMS_FILES_CREDENTIAL", options.credential);
-  streams.own_process_group = streams.stdout_to_stderr = true;
+  streams.own_process_group = true;
   streams.death_signal = SIGTERM;
   const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   streams.stdin_fd = nothing.get();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{Code::kIo, "there are no descriptors left", Scope::kOperation, errno};
+  Fd said(ends[0]), says(ends[1]);
+  streams.stdout_fd = says.get();
   const auto pid = spawn(std::move(streams), signals);
   if (!pid) return pid.error();
-  return FileStreams(*pid);
+  says.reset();
+  await_word(said, Deadline::in(kStart));
+  return FileStreams(*pid, std::move(said));
 }
 
 bool FileStreams::note_exit(pid_t pid) {

@@ -6,12 +6,14 @@
 #include "signals.hpp"
 
 #include <base/clock.hpp>
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
 
 #include <sys/types.h>
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nessie::cli {
@@ -25,7 +27,8 @@ struct FileStreamsOptions {
 
 class FileStreams {
  public:
-  /// Starts it; does not wait for it. Errors as spawn().
+  /// Starts it, and waits a while until other programs find it: so the first ones do, too, of a program that is soon
+  /// done. Errors as spawn().
   static Result<FileStreams> start(const FileStreamsOptions &options, const Signals &signals);
   bool owns(pid_t pid) const { return pid == pid_; }
   /// Takes note of a child that was reaped, if it is this. True: it is, and was not told to end.
@@ -37,8 +40,9 @@ class FileStreams {
            const std::function<bool()> &has_given_up);
 
  private:
-  explicit FileStreams(pid_t pid) : pid_(pid) {}
+  FileStreams(pid_t pid, Fd said) : pid_(pid), said_(std::move(said)) {}
   pid_t pid_;
+  Fd said_;  ///< what it prints: where it is
   bool is_ending_ = false;
 };
 

@@ -134,6 +134,19 @@ TEST_F(Logged, LargeArraysOfAnyShapeArePutPieceByPiece_AndOutliveTheServer) {
   }
 }
 
+TEST_F(Logged, AServerThatEndsLeavesALogAlone_ThatItHasNotReadOrThatIsAnothers) {
+  auto writer = open_writer(Durability::kLogged);
+  auto reader = open_reader("all");
+  write_step(writer, 10);
+  { const ServerThread another(options()); }
+  server_.reset();
+  { const ServerThread soon_gone(options()); }  // perhaps before it has read it
+  start();
+  expect_step(reader, 0, 10);
+  write_step(writer, 10);
+  expect_step(reader, 1, 10);
+}
+
 TEST_F(Logged, ANamedSubscriptionResumesAtAServerThatIsStartedAnew) {
   {
     auto writer = open_writer(Durability::kLogged);

@@ -84,6 +84,8 @@ class WriterState {
   Status put_small(std::uint32_t variable, const wire::Box &box, const void *data, std::size_t bytes);
   Status put_block(std::uint32_t variable, const wire::Box &box, const std::byte *data, std::size_t bytes, Order order);
   Status send_full();
+  /// Whether the server moves what is put, and does not keep it in place.
+  bool is_moved() const { return !is_near_ || lasting_ == wire::Lasting::kInLog; }
   Status send(std::size_t part, bool is_last, const wire::Place::Peer &peer, Deadline deadline);
   Status send_rest(const wire::Place::Peer &peer, Deadline deadline);
   Status await_sent(wire::WriteResult &last, Deadline deadline);
@@ -155,7 +157,7 @@ Status WriterState::introduce_first(const wire::Place::Peer &peer, Deadline dead
   }
   stream_ = opened->stream;
   first_generation_ = peer.generation;
-  if (server_ == 0) { enter(peer, *opened); }
+  if (server_ == 0) enter(peer, *opened);
   return {};
 }
 
@@ -363,8 +365,7 @@ Status WriterState::put(std::string_view name, const Box &given, const void *dat
   const bool is_turned = order == Order::kFortran && box.count.size() > 1;
   if (!is_turned && small_.size() + bytes <= wire::MOST_INLINE) return put_small(*variable, box, data, bytes);
   const auto *from = static_cast<const std::byte *>(data);
-  const bool is_moved = !is_near_ || lasting_ == wire::Lasting::kInLog;
-  if (is_turned || !is_moved || bytes <= kPieceBytes) {
+  if (is_turned || !is_moved() || bytes <= kPieceBytes) {
     if (auto status = put_block(*variable, box, from, bytes, order); !status.ok()) return status;
     note_put(*variable, box);
     return {};
@@ -402,9 +403,8 @@ Status WriterState::put_block(std::uint32_t variable, const wire::Box &box, cons
 Status WriterState::send_full() {
   const auto peer = place_->connect(server_, Deadline::now());
   if (!peer.ok() || peer->generation != generation_) return {};  // all goes when the step is ended
-  const bool is_moved = !is_near_ || lasting_ == wire::Lasting::kInLog;
   const auto &parts = arena_.parts();
-  for (std::size_t at = 0; at + (is_moved ? 0 : 1) < parts.size(); ++at)
+  for (std::size_t at = 0; at + (is_moved() ? 0 : 1) < parts.size(); ++at)
     if (const auto &part = *parts[at]; !part.is_sent && !part.has_span && part.used >= kFullPart)
       if (auto status = send(at, false, *peer, Deadline::in(std::chrono::minutes(10))); !status.ok()) return status;
   return {};

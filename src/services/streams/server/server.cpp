@@ -94,7 +94,7 @@ void Server::quiesce() {
 }
 
 /// Memory that was borrowed from the runtime goes before it; what is in the log stays there, if it is to outlive this,
-/// or could not be read.
+/// could not be read, or is another server's.
 void Server::stop() {
   const bool has_logged = !is_log_read_ || std::ranges::any_of(streams_, [](const auto &each) {
     return !each.second->account || each.second->account->lasting() == Lasting::kInLog;

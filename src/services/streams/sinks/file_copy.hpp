@@ -4,8 +4,10 @@
 
 #include "services/streams/sinks/form.hpp"
 #include "services/streams/sinks/netcdf.hpp"
-#include "services/streams/sinks/record.hpp"
+#include "services/streams/sinks/recording.hpp"
 #include "services/streams/sinks/step_list.hpp"
+
+#include <base/fd.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/streams/sinks/file_copy.hpp"
+#include "services/streams/sinks/record.hpp"
 
 #include "services/streams/sinks/testing/memory_step.hpp"
 

@@ -16,11 +16,6 @@
 
 namespace nessie::streams::sinks {
 
-Error of_another(const std::string &path, const Origin &has, const Origin &wanted) {
-  return {Code::kInvalidArgument, fmt::format("{} has the stream '{}' of {}: name another file", printable(path),
-                                              has.stream, has.stream == wanted.stream ? "another run" : "that name")};
-}
-
 Recorder::Recorder(RecordOptions options) : options_(std::move(options)) {}
 Recorder::~Recorder() = default;
 

@@ -2,6 +2,7 @@
 // A stream in a netCDF file: docs/streams-formats.md.
 #pragma once
 
+#include "services/streams/sinks/recording.hpp"
 #include "services/streams/sinks/step_file.hpp"
 
 #include <base/fd.hpp>
@@ -11,12 +12,6 @@
 #include <string>
 
 namespace nessie::streams::sinks {
-
-struct RecordOptions {
-  std::string path;
-  Origin origin;
-  bool append = false;  ///< goes on with a file that is there
-};
 
 class FileCopy;
 
@@ -58,8 +53,5 @@ class Recorder : public Sink {
   std::uint64_t rewrites_ = 0;
   std::unique_ptr<FileCopy> copy_;  ///< which it is instead, of a stream that is a program's files
 };
-
-/// What says that a file has another stream than the one that it is to go on with.
-Error of_another(const std::string &path, const Origin &has, const Origin &wanted);
 
 }  // namespace nessie::streams::sinks
