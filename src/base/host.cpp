@@ -3,6 +3,9 @@
 
 #include "base/file.hpp"
 
+#include <fmt/format.h>
+
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,5 +18,17 @@ std::string host_name() {
 }
 
 std::string boot_id() { return first_line_of("/proc/sys/kernel/random/boot_id"); }
+
+const std::string &memory_domain() {
+  static const std::string domain = [] {
+    std::string boot;
+    for (char c : boot_id())
+      if (c != '-' && boot.size() < 16) boot += c;
+    struct stat network {};
+    if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return std::string();
+    return fmt::format("{}-{:x}", boot, network.st_ino);
+  }();
+  return domain;
+}
 
 }  // namespace nessie

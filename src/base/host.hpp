@@ -12,4 +12,8 @@ std::string host_name();
 /// Which start of its kernel: 36 characters, others each time. Empty where /proc does not tell.
 std::string boot_id();
 
+/// Names what processes have in common that can share memory: this start of the kernel, and the network namespace, in
+/// which the names of their sockets are. Empty where /proc does not tell.
+const std::string &memory_domain();
+
 }  // namespace nessie

@@ -12,6 +12,8 @@ TEST(Host, HasANameAndOneStart) {
   EXPECT_EQ(host_name().find('\n'), std::string::npos);
   EXPECT_EQ(boot_id().size(), 36u);
   EXPECT_EQ(boot_id(), boot_id());
+  EXPECT_FALSE(memory_domain().empty());
+  EXPECT_EQ(memory_domain().find('/'), std::string::npos);
 }
 
 }  // namespace

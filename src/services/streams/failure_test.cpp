@@ -27,7 +27,7 @@ using nessie::Code;
 
 class Streams : public ::testing::Test {
  protected:
-  explicit Streams(const ServerOptions &options = {}) : servers_(1, options) {}
+  explicit Streams(const ServerOptions &options = {}, std::uint32_t servers = 1) : servers_(servers, options) {}
   Servers servers_;
 
   nessie::Result<Writer> try_open(const std::string &name, WriterOptions options = {}) {
@@ -310,6 +310,34 @@ TEST_F(SmallMemory, ViewsHoldNothing) {
   for (int i = 0; i < 20; ++i) write_step(writer, kMegabyte);
   expect_step(view, 19, kMegabyte);
   EXPECT_EQ(view.missed(), 19u);
+}
+
+class SmallMemories : public Streams {
+ protected:
+  SmallMemories() : Streams({.memory_bytes = 4 << 20, .keep_bytes = 64 << 20}, 2) {}
+};
+
+TEST_F(SmallMemories, Full_StreamsThatNobodyWritesOrReadsAnyMoreMakeRoom) {
+  constexpr std::int64_t kMegabyte = 1 << 17;  // of doubles
+  auto last = open_writer("read");
+  write_step(last);
+  auto reader = open_reader("read", {.subscription = "late"});
+  ASSERT_TRUE(last.close(soon()).ok());
+  for (int i = 0; i < 12; ++i) {
+    std::vector<Writer> writers;
+    for (int rank = 0; rank < 2; ++rank)  // each at another server
+      writers.push_back(open_writer("s" + std::to_string(i), {.rank = rank, .size = 2}));
+    for (int rank = 0; rank < 2; ++rank) {
+      auto &writer = writers[static_cast<std::size_t>(rank)];
+      ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+      ASSERT_TRUE(writer.define({"x", Type::kDouble, {2 * kMegabyte}, {}, false}).ok());
+      const Box box{{rank * kMegabyte}, {kMegabyte}};
+      ASSERT_TRUE(writer.put("x", box, values_of(0, box).data()).ok());
+    }
+    for (auto &writer : writers) ASSERT_TRUE(writer.end_step(soon()).ok());
+    for (auto &writer : writers) ASSERT_TRUE(writer.close(soon()).ok());
+  }
+  expect_step(reader, 0);
 }
 
 // --- servers that do not answer ---------------------------------------------------------------------------------------

@@ -103,6 +103,30 @@ TEST_F(Logged, AServerThatIsStartedAnewHasAllThatWasAcknowledged) {
   }
 }
 
+TEST_F(Logged, AServerThatIsStartedAnewKnowsWhoHasCome_AndWhoHasClosed) {
+  std::vector<Writer> writers;
+  for (int rank = 0; rank < 4; ++rank) {
+    if (rank == 3) restart();
+    auto writer = Writer::open("s", {.rank = rank, .size = 4, .at = at(), .durability = Durability::kLogged}, soon());
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
+    writers.push_back(*std::move(writer));
+  }
+  auto reader = open_reader("all");
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    if (rank == 2) restart();
+    auto &writer = writers[static_cast<std::size_t>(rank)];
+    ASSERT_EQ(writer.begin_step(soon()).value(), StepState::kOk);
+    ASSERT_TRUE(writer.define({"x", Type::kDouble, {4}, {}, false}).ok());
+    ASSERT_TRUE(writer.put("x", {{rank}, {1}}, values_of(0, {{rank}, {1}}).data()).ok());
+    ASSERT_TRUE(writer.end_step(soon()).ok());
+    if (rank < 2) ASSERT_TRUE(writer.close(soon()).ok());
+  }
+  for (std::size_t rank = 2; rank < 4; ++rank) ASSERT_TRUE(writers[rank].close(soon()).ok());
+  restart();
+  expect_step(reader, 0, 4);
+  EXPECT_EQ(reader.begin_step(soon()).value(), StepState::kEnd);
+}
+
 TEST_F(Logged, LargeArraysOfAnyShapeArePutPieceByPiece_AndOutliveTheServer) {
   const std::vector<std::vector<std::int64_t>> shapes{{600'000}, {3, 300'000}, {7, 5, 20'000}, {2, 2, 262'000}};
   auto writer = open_writer(Durability::kLogged);

@@ -28,20 +28,6 @@ constexpr auto kTransferLimit = std::chrono::seconds(1);
 /// What epoll tells apart: seats, and these.
 constexpr std::uint64_t kListener = ~1ull, kConnectingSocket = ~2ull;
 
-/// Names what processes must have in common to share memory here: the running kernel, and the network namespace, in
-/// which the sockets' names are.
-const std::string &host_id() {
-  static const std::string id = [] {
-    std::string boot;
-    for (char c : nessie::boot_id())
-      if (c != '-' && boot.size() < 16) boot += c;
-    struct stat network {};
-    if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return std::string();
-    return fmt::format("{}-{:x}", boot, network.st_ino);
-  }();
-  return id;
-}
-
 /// Of a URL that can_reach() has found right.
 std::string socket_of(const nessie::Url &url) { return url.address.substr(url.address.find('/') + 1); }
 
@@ -177,7 +163,7 @@ std::string explain_cma() {
 }  // namespace
 
 TransportInfo survey(const nessie::Config &config) {
-  if (host_id().empty())
+  if (nessie::memory_domain().empty())
     return {"shm", false, "/proc is not mounted: processes of this node cannot be told from others"};
   auto use_cma = config.get_bool("nnti.shm.cma", true);
   auto own = use_cma.ok() && !*use_cma ? std::string("relayed by its owner: nnti.shm.cma is off") : explain_cma();
@@ -208,7 +194,7 @@ Result<ShmSettings> ShmSettings::of(const nessie::Config &config) {
 }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions &options) {
-  if (host_id().empty())
+  if (nessie::memory_domain().empty())
     return Error{Code::kUnsupported, "/proc is not mounted: processes of this node cannot be told from others"};
   auto settings = ShmSettings::of(options.config);
   if (!settings.ok()) return settings.error();
@@ -268,7 +254,7 @@ Status ShmTransport::listen(const nessie::Config &config) {
 }
 
 std::string ShmTransport::url() const {
-  return listener_ ? fmt::format("shm://{}/{}", host_id(), socket_name_) : std::string();
+  return listener_ ? fmt::format("shm://{}/{}", nessie::memory_domain(), socket_name_) : std::string();
 }
 
 Status ShmTransport::can_reach(const nessie::Url &url) const {
@@ -276,9 +262,9 @@ Status ShmTransport::can_reach(const nessie::Url &url) const {
   if (slash == std::string::npos)
     return Error{Code::kInvalidArgument, fmt::format("'{}' is no address of shm: host/name is expected", url.address)};
   auto host = std::string_view(url.address).substr(0, slash);
-  if (host == host_id()) return {};
+  if (host == nessie::memory_domain()) return {};
   auto kernel = host.substr(0, host.find('-'));
-  if (kernel == std::string_view(host_id()).substr(0, host_id().find('-')))
+  if (kernel == std::string_view(nessie::memory_domain()).substr(0, nessie::memory_domain().find('-')))
     return Error{Code::kUnsupported, "the peer is on this node, but in another network namespace (a container?)"};
   return Error{Code::kUnsupported, "the peer is on another node"};
 }

@@ -441,6 +441,13 @@ LoggedStream Account::to_log(std::uint64_t made) const {
   return logged;
 }
 
+std::optional<LoggedSeat> Account::seat_to_log(Key writer) const {
+  const auto found = by_key_.find(writer);
+  if (found == by_key_.end()) return std::nullopt;
+  const auto &it = writers_[found->second];
+  return LoggedSeat{key_, group(), found->second, {it.key, it.is_closed, it.steps}};
+}
+
 void Account::restore(const LoggedStream &logged, Clock::time_point gone_at) {
   complete_ = logged.complete;
   floor_ = needed_ = std::min(logged.needed, complete_);

@@ -197,6 +197,8 @@ class Account {
 
   // --- what outlives the server -------------------------------------------------------------------------------------
   LoggedStream to_log(std::uint64_t made) const;
+  /// Of those who write now. Null: it is none of them.
+  std::optional<LoggedSeat> seat_to_log(Key writer) const;
   /// Its writers are held for dead when they are not back by `gone_at`; all steps stay until then, as nobody knows
   /// which readers there were.
   void restore(const LoggedStream &logged, Clock::time_point gone_at);

@@ -236,8 +236,34 @@ void Server::forget(const StreamPtr &stream) {
   streams_.erase(stream->shelf.stream());
 }
 
-void Server::settle_all() {
-  for (const auto &stream : std::vector(in_order_)) settle(*stream, true);
+// --- what nobody needs ------------------------------------------------------------------------------------------------
+
+/// Here, or at the first server, who has steps that late readers might want. Does not wait.
+void Server::ask_for_room() {
+  const bool has_none = !store_->can_spill();
+  if (is_first()) return drop_unread(has_none);
+  nssi::CallOptions options;
+  options.idempotent = options.one_way = true;
+  if (const auto first = servers_.find(0); first != servers_.end())
+    (void)client_of(runtime_, first->second).make_room_async(has_none, options);
+}
+
+nssi::Outcome<void> Server::make_room(Request &, bool has_none) {
+  if (is_first() && is_ready_) drop_unread(has_none);
+  return Status();
+}
+
+/// Of streams that nobody writes or reads not even the newest step stays, when the log has no room either.
+void Server::drop_unread(bool has_none) {
+  const auto now = nessie::Clock::now();
+  for (const auto &stream : std::vector(in_order_)) {
+    settle(*stream, true);
+    const auto &account = *stream->account;
+    if (!has_none || stream->is_file || account.is_open() || account.has_groups() || account.expects_readers(now))
+      continue;
+    if (by_name_[account.name()] == stream) by_name_.erase(account.name());
+    forget(stream);
+  }
 }
 
 KeptArgs Server::kept_of(const Stream &stream) const {

@@ -45,8 +45,24 @@ Result<LogRange> Journal::note(const LoggedWrite &write) { return append(LogKind
 
 Result<LogRange> Journal::note(const LoggedStream &stream) {
   auto at = append(LogKind::kStream, stream);
-  if (at.ok()) replace(streams_[stream.stream], *at);
+  if (at.ok()) replace_stream(stream.stream, *at);
   return at;
+}
+
+void Journal::replace_stream(Key stream, const LogRange &with) {
+  replace(streams_[stream], with);
+  forget_seats(stream);
+}
+
+Result<LogRange> Journal::note(const LoggedSeat &seat) {
+  auto at = append(LogKind::kSeat, seat);
+  if (at.ok()) seats_[seat.stream].push_back(*at);
+  return at;
+}
+
+void Journal::forget_seats(Key stream) {
+  for (const auto &at : seats_[stream]) log_->release(at);
+  seats_.erase(stream);
 }
 
 Result<LogRange> Journal::note(const LoggedReaders &readers) {
@@ -57,6 +73,7 @@ Result<LogRange> Journal::note(const LoggedReaders &readers) {
 
 void Journal::forget(Key stream) {
   if (auto known = streams_.extract(stream); !known.empty()) log_->release(known.mapped());
+  forget_seats(stream);
   for (auto at = readers_.begin(); at != readers_.end();) {
     if (at->first.first != stream) {
       ++at;
@@ -84,6 +101,16 @@ bool is_sound(const LoggedStream &stream) {
 
 }  // namespace
 
+/// Of writers of an earlier group it does not count.
+void Journal::take_seat(const LoggedSeat &seat, const LogRange &at, Recovered &found) {
+  const auto known = found.streams.find(seat.stream);
+  const bool counts = known != found.streams.end() && !known->second.groups.empty() &&
+                      known->second.groups.back().group == seat.group && seat.rank < known->second.writers.size();
+  if (!counts) return log_->release(at);
+  known->second.writers[seat.rank] = seat.writer;
+  seats_[seat.stream].push_back(at);
+}
+
 Result<Recovered> Journal::recover() {
   Recovered found;
   struct Data {
@@ -95,14 +122,17 @@ Result<Recovered> Journal::recover() {
   std::map<std::tuple<Key, Key, std::uint64_t>, std::size_t> places;  // of a stream's writer's step among the writes
   const auto take = [&](const nessie::service::LogRecord &record) -> Status {
     LoggedStream stream;
+    LoggedSeat seat;
     LoggedReaders readers;
     Recovered::Write write{record.at, {}};
     const auto kind = static_cast<LogKind>(record.kind);
     if (kind == LogKind::kData) {
       data.emplace(record.at.begin, Data{record.at, record.data_bytes});
     } else if (kind == LogKind::kStream && decode(record.data, stream) && is_sound(stream)) {
-      replace(streams_[stream.stream], record.at);
+      replace_stream(stream.stream, record.at);
       found.streams[stream.stream] = std::move(stream);
+    } else if (kind == LogKind::kSeat && decode(record.data, seat)) {
+      take_seat(seat, record.at, found);
     } else if (kind == LogKind::kReaders && decode(record.data, readers) && readers.size <= kMostRanks) {
       replace(readers_[{readers.stream, readers.subscription}], record.at);
       found.readers[{readers.stream, readers.subscription}] = readers;

@@ -44,8 +44,9 @@ class Journal {
   Status sync(Lsn until) { return log_->await_synced(until); }
   /// … until it outlives this process.
   Status await_written(Lsn until) { return log_->await_written(until); }
-  /// In the place of what was noted before of it.
+  /// In the place of what was noted before of it, and of its seats.
   Result<LogRange> note(const LoggedStream &stream);
+  Result<LogRange> note(const LoggedSeat &seat);
   Result<LogRange> note(const LoggedReaders &readers);
   void forget(Key stream);
   Status flush() { return log_->flush(); }
@@ -54,9 +55,13 @@ class Journal {
   explicit Journal(std::unique_ptr<nessie::service::Log> log) : log_(std::move(log)) {}
   template <class Record> Result<LogRange> append(LogKind kind, const Record &record);
   void replace(LogRange &latest, const LogRange &with);
+  void replace_stream(Key stream, const LogRange &with);
+  void forget_seats(Key stream);
+  void take_seat(const LoggedSeat &seat, const LogRange &at, Recovered &found);
 
   const std::unique_ptr<nessie::service::Log> log_;
   std::map<Key, LogRange> streams_;
+  std::map<Key, std::vector<LogRange>> seats_;  ///< since then
   std::map<std::pair<Key, std::string>, LogRange> readers_;
 };
 

@@ -17,7 +17,7 @@ using nessie::Result;
 using nessie::service::LogRange;
 
 /// Of records in the log. Appended, never numbered anew.
-enum class LogKind : std::uint16_t { kData = 1, kStream = 2, kWrite = 3, kReaders = 4 };
+enum class LogKind : std::uint16_t { kData = 1, kStream = 2, kWrite = 3, kReaders = 4, kSeat = 5 };
 
 /// A part of a chunk's data, as it is in the log.
 struct LoggedPiece {

@@ -127,9 +127,20 @@ Status Server::restore(Recovered found) {
 }
 
 /// The stream as it is now, for a server that comes after this one. Where it ends in the log; 0: it is not noted there.
-Result<Lsn> Server::note(const Stream &stream) {
+Result<Lsn> Server::note(Stream &stream) {
   if (!journal_ || stream.account->lasting() != Lasting::kInLog) return Lsn{0};
   const auto at = journal_->note(stream.account->to_log(stream.made));
+  if (!at.ok()) return at.error();
+  stream.noted_group = stream.account->group();
+  return at->end;
+}
+
+/// Of a group that the log has, only this one.
+Result<Lsn> Server::note_writer(Stream &stream, Key writer) {
+  if (!journal_ || stream.noted_group != stream.account->group()) return note(stream);
+  const auto seat = stream.account->seat_to_log(writer);
+  if (!seat) return Lsn{0};
+  const auto at = journal_->note(*seat);
   if (!at.ok()) return at.error();
   return at->end;
 }

@@ -73,6 +73,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
     std::unique_ptr<Account> account;     ///< at the first server
     WaitQueue changed;                    ///< readers wait for a step, or the end
     WaitQueue part_came, readers_came;    ///< for which writers wait
+    std::uint64_t noted_group = 0;        ///< of writers, in the log
     Needed noted;                         ///< what has to stay, as the log says it,
     std::string noted_why;                ///< and why it was interrupted;
     Needed told;                          ///< what has to stay, as the other servers know it
@@ -97,7 +98,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void recover();
   void read_log();
   Status restore(Recovered found);
-  Result<Lsn> note(const Stream &stream);
+  Result<Lsn> note(Stream &stream);
+  Result<Lsn> note_writer(Stream &stream, Key writer);
   Status note_synced(Request &, const std::function<Result<Lsn>()> &note);
   void forget(const StreamPtr &stream);
   void forget_replaced();
@@ -218,7 +220,9 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   StreamPtr find(Key stream) const;
   void settle(Stream &stream, bool is_short = false);
-  void settle_all();
+  nssi::Outcome<void> make_room(Request &, bool has_none) override;
+  void ask_for_room();
+  void drop_unread(bool has_none);
   void look_after();
   void begin_looking_after();
   void take_leave();

@@ -65,7 +65,7 @@ Result<std::shared_ptr<Chunk>> Server::bring_to_space(Request &request, const Sp
   const auto size = static_cast<std::uint64_t>(elements_of(args.box)) * size_of(args.type);
   if ((args.data.empty() ? request.data_bytes() : args.data.size()) < size)
     return Error{Code::kOutOfRange, "the caller's data are less than the box"};
-  if (!store_->has_room(size)) settle_all();
+  if (!store_->has_room(size)) ask_for_room();
   auto waited = store_->await_room(request, size, deadline, [&] { return store_->has_room(size); });
   if (waited.code() == Code::kTimedOut)
     return Error{Code::kBusy, fmt::format("the server holds {} MiB of {} MiB{}, and has no room for {} more bytes: "

@@ -136,7 +136,8 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
         args.resumes ? account.reseat_writer(args, request.caller()) : account.seat_writer(args, request.caller());
     if (!seated.ok()) return seated.error();
     note_place(request.caller());
-    if (auto status = note_synced(request, [&] { return note(*stream); }); !status.ok()) return status.error();
+    const auto note_it = [&]() -> Result<Lsn> { return args.resumes ? Lsn{0} : note_writer(*stream, args.writer); };
+    if (auto status = note_synced(request, note_it); !status.ok()) return status.error();
   }
   WriterResult result;
   if (args.has_lost && stream->account) {
@@ -169,7 +170,8 @@ nssi::Outcome<void> Server::close_writer(Request &request, const CloseArgs &args
       stream->account->abandon_writer(args.member);
     else
       stream->account->close_writer(args.member, args.steps);
-    if (auto status = note_synced(request, [&] { return note(*stream); }); !status.ok()) return status;
+    const auto note_it = [&] { return note_writer(*stream, args.member); };
+    if (auto status = note_synced(request, note_it); !status.ok()) return status;
     if (stream->account->is_over() || args.is_abandoned) stream->changed.notify_all();
     settle(*stream);
   }
@@ -225,7 +227,7 @@ nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &a
     seat = stream->shelf.find_seat(args.writer);
     return seat == nullptr || reserve(*stream, *seat, args.bytes);
   };
-  if (!may_go_on()) settle_all();
+  if (!may_go_on()) ask_for_room();
   const auto waited = store_->await_room(request, std::max<std::uint64_t>(args.bytes, 1), deadline, may_go_on);
   if (waited.code() == Code::kTimedOut) return no_room(*stream);
   if (!waited.ok()) return waited.error();
