@@ -64,7 +64,10 @@ class Steps(StreamsTestCase):
             if env is None and self.killed_servers and self.killed_servers[-1] == index:
                 env = self.counted(f"server {index} again")
             server = Lines(self, self.server_command(index=index, servers=self.count, log=self.durability == "logged"), env)
-            if wait_until(lambda: server.has(r"\w+://") or server.process.poll() is not None, "a server", DEADLINE_S) is True:
+            def is_there():
+                self.let_go_on(server)   # nobody needs it yet
+                return server.has(r"\w+://") or server.process.poll() is not None
+            if wait_until(is_there, "a server", DEADLINE_S) is True:
                 self.assertEqual(server.end(), -signal.SIGKILL, server.lines)
                 continue
             return server
@@ -116,6 +119,7 @@ class Steps(StreamsTestCase):
         """Also one that is killed as it ends."""
         for server in servers:
             server.process.terminate()
+            wait_until(lambda: self.let_go_on(server) or server.process.poll() is not None, "the end of a server", DEADLINE_S)
             self.assertIn(server.end(), (0, -signal.SIGKILL) if self.role.startswith("server") else (0,), server.lines)
 
     def go_on(self, writers):
@@ -194,6 +198,10 @@ class Steps(StreamsTestCase):
             time.sleep(0.005)
         self.check_seen()
         self.end(server)
+
+    def let_go_on(self, lines):
+        if self.is_stopped(lines):
+            lines.go_on()
 
     @staticmethod
     def is_stopped(lines):

@@ -93,21 +93,23 @@ int write_steps(const Options &options) {
   return 0;
 }
 
-/// Empty: all is as it was written.
-std::string check_step(Reader &reader, const Options &options) {
+nessie::Error wrong(std::string what) { return {Code::kBadMessage, std::move(what)}; }
+
+/// kBadMessage: it is not as it was written.
+nessie::Status check_step(Reader &reader, const Options &options) {
   const auto *array = reader.find("x");
-  if (array == nullptr) return "there is no x";
+  if (array == nullptr) return wrong("there is no x");
   const auto box = part_of(array->shape[0], options.rank, options.size);
   std::vector<double> values(static_cast<std::size_t>(box.count[0]));
   if (auto got = reader.get("x", box, values.data(), values.size() * sizeof(double), patience(options)); !got.ok())
-    return got.error().to_string();
+    return got;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i] != value_at(reader.step(), box.start[0] + static_cast<std::int64_t>(i)))
-      return fmt::format("x[{}] is {}", box.start[0] + static_cast<std::int64_t>(i), values[i]);
+      return wrong(fmt::format("x[{}] is {}", box.start[0] + static_cast<std::int64_t>(i), values[i]));
   std::int64_t grid[2] = {0, 0};
   if (auto got = reader.get("grid", {{0}, {2}}, grid, sizeof grid, patience(options)); !got.ok())
-    return "grid: " + got.error().to_string();
-  return grid[0] == 42 ? "" : "grid differs";
+    return got;
+  return grid[0] == 42 ? nessie::Status() : wrong("grid differs");
 }
 
 int read_steps(const Options &options) {
@@ -130,12 +132,16 @@ int read_steps(const Options &options) {
     if (!begun.ok()) return fail(begun.error());
     if (*begun == StepState::kEnd) break;
     if (*begun == StepState::kNotYet) return fail({Code::kTimedOut, "no step came"});
-    const auto wrong = check_step(*reader, options);
-    if (wrong.find("is not there any more") != std::string::npos) {  // a view, or who was silent, holds nothing
+    const auto checked = check_step(*reader, options);
+    const bool is_gone =
+        checked.code() == Code::kNotFound && checked.error().message.find("is not there any more") != std::string::npos;
+    if (is_gone) {  // a view, or who was silent, holds nothing
       say(fmt::format("lost: step {} is gone, silent or a view", reader->step()));
-    } else if (!wrong.empty()) {
-      say(fmt::format("wrong: step {}: {}", reader->step(), wrong));
+    } else if (checked.code() == Code::kBadMessage) {
+      say(fmt::format("wrong: step {}: {}", reader->step(), checked.error().message));
       return 1;
+    } else if (!checked.ok()) {
+      return fail(checked.error());
     } else {
       say(fmt::format("step {} missed {}", reader->step(), reader->missed()));
     }
