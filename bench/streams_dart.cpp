@@ -189,7 +189,7 @@ Status StreamsDart::simulate(const PuttingMode &mode, Sink sink) {
     auto next = std::chrono::steady_clock::time_point();
     for (int step = -2; step < s.steps; ++step) {  // in the first two memory is mapped
       if (step < 1 && !shared.meet(s.clients, step + 3)) return Error{nessie::Code::kTimedOut, "not all clients came"};
-      if (step < 1) next = std::chrono::steady_clock::now();
+      if (step == -2) next = std::chrono::steady_clock::now();
       if (step == 0) shares.start_anew();
       const auto sleep = [&] { std::this_thread::sleep_until(next); };
       if (auto status = sender.send(shares, sleep); !status.ok()) return status;

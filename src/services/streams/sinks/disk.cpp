@@ -15,6 +15,12 @@
 
 namespace nessie::streams::sinks {
 
+namespace {
+
+constexpr std::size_t kFirstLook = std::size_t{64} << 10, kLongestHeader = std::size_t{64} << 20;
+
+}  // namespace
+
 Error cannot(const char *what, const std::string &path) {
   return {Code::kIo, fmt::format("cannot {} {}: {}", what, printable(path), std::strerror(errno)), Scope::kOperation,
           errno};
@@ -38,6 +44,16 @@ Result<Fd> open_locked(const std::string &path, int flags) {
 
 Status sync_file(const Fd &fd, const std::string &path) {
   return ::fsync(fd.get()) == 0 ? Status() : Status(cannot("sync", path));
+}
+
+Result<staging::ClassicHeader> read_header(const Fd &fd, const std::string &path) {
+  for (std::vector<std::byte> bytes(kFirstLook);; bytes.resize(2 * bytes.size())) {
+    const auto got = ::pread(fd.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0) return cannot("read", path);
+    auto form = staging::parse_classic_header(std::span(bytes).first(static_cast<std::size_t>(got)));
+    const bool is_all = static_cast<std::size_t>(got) < bytes.size() || bytes.size() >= kLongestHeader;
+    if (form.code() != Code::kOutOfRange || is_all) return form;
+  }
 }
 
 Status sync_folder_of(const std::string &path) {

@@ -4,6 +4,7 @@
 
 #include <base/fd.hpp>
 #include <nessie/result.hpp>
+#include <services/staging/client/classic_header.hpp>
 
 #include <string>
 
@@ -17,6 +18,8 @@ Result<std::string> absolute(const std::string &path);
 Result<Fd> open_locked(const std::string &path, int flags = 0);
 /// kIo.
 Status sync_file(const Fd &fd, const std::string &path);
+/// Of a file of netCDF's classic formats. kBadMessage: it is none. kIo.
+Result<staging::ClassicHeader> read_header(const Fd &fd, const std::string &path);
 /// The folder that `path` is in has its entries on the disk. kIo.
 Status sync_folder_of(const std::string &path);
 /// `beside` takes the place of `path`; if that is not to be there, of nobody. kIo.

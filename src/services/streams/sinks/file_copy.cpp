@@ -20,19 +20,8 @@ namespace nessie::streams::sinks {
 
 namespace {
 
-constexpr std::size_t kFirstLook = std::size_t{64} << 10, kLongestHeader = std::size_t{64} << 20;
 constexpr std::size_t kAttributeHead = 64;  ///< what an attribute takes in a header, at most, besides name and value
 constexpr const char *kAllOfIt = "(all)";   ///< what is behind, of a file that is a step each time
-
-Result<Form> read_form(const Fd &fd, const std::string &path) {
-  for (std::vector<std::byte> bytes(kFirstLook);; bytes.resize(2 * bytes.size())) {
-    const auto got = ::pread(fd.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0) return cannot("read", path);
-    auto form = staging::parse_classic_header(std::span(bytes).first(static_cast<std::size_t>(got)));
-    const bool is_all = static_cast<std::size_t>(got) < bytes.size() || bytes.size() >= kLongestHeader;
-    if (form.code() != Code::kOutOfRange || is_all) return form;
-  }
-}
 
 /// What there is between a file's header and the first of its variables.
 std::size_t room_behind_header(const Form &form) {
@@ -97,7 +86,7 @@ Status FileCopy::open_file() {
   auto list = StepList::open(options_.path);
   if (!list.ok()) return list.error();
   if (!is_same(list->origin(), options_.origin)) return of_another(options_.path, list->origin(), options_.origin);
-  auto form = read_form(*fd, options_.path);
+  auto form = read_header(*fd, options_.path);
   if (!form.ok()) return Error{form.code(), fmt::format("{}: {}", printable(options_.path), form.error().message)};
   auto file = NetcdfFile::open(options_.path, true);
   if (!file.ok()) return file.error();
@@ -276,12 +265,8 @@ Status FileCopy::write_variable(NetcdfFile &file, const Form &form, int varid, S
   const bool has_record = variable.is_record && records_with(form, step) > first;
   if (now == nullptr) return has_record ? fill(file, form, varid, first) : Status();
   if (!variable.is_record && !step.is_new(*now)) return {};
-  const auto all = whole(now->shape);
-  auto slab = slab_for(all, now->type);
-  auto copied = for_each_slab(all, now->type, [&](const Box &box) {
-    const std::span part(slab.data(), elements_of(box) * size_of(now->type));
-    if (auto got = step.get(*now, box, part); !got.ok()) return got;
-    return file.put(varid, in_records(variable, first, box), part.data());
+  auto copied = copy_slabs(step, *now, [&](const Box &box, const void *data) {
+    return file.put(varid, in_records(variable, first, box), data);
   });
   if (copied.ok()) behind_.erase(variable.name);
   const bool is_gone = copied.code() == Code::kNotFound && step.source()->kind != Source::Kind::kFile;

@@ -28,6 +28,7 @@ struct FileVariable {
   std::vector<std::string> dimensions;  ///< without that of steps
   std::string shape_name;               ///< of the variable that has its shape in each step; empty: it is always this
   std::string shape_dimension;          ///< whose length is the number of its dimensions; empty likewise
+  bool operator==(const FileVariable &) const = default;
 };
 
 struct Layout {
@@ -36,6 +37,7 @@ struct Layout {
   std::vector<FileVariable> variables;
   std::vector<std::pair<std::string, std::int64_t>> dimensions;  ///< without that of steps
   std::vector<Attribute> attributes;                             ///< `variable` as in the stream, `name` as in the file
+  bool operator==(const Layout &) const = default;
 };
 
 /// For a file that begins with this step.

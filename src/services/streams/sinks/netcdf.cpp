@@ -2,6 +2,7 @@
 #include "services/streams/sinks/netcdf.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netcdf.h>
 #include <netcdf_mem.h>
@@ -18,7 +19,6 @@ namespace {
 
 struct Library {
   decltype(&::nc__create) create;
-  decltype(&::nc_create_mem) create_in_memory;
   decltype(&::nc_open) open;
   decltype(&::nc_open_mem) open_image;
   decltype(&::nc_set_fill) set_fill;
@@ -32,7 +32,6 @@ struct Library {
   decltype(&::nc_get_vara) get;
   decltype(&::nc_sync) sync;
   decltype(&::nc_close) close;
-  decltype(&::nc_close_memio) close_in_memory;
   decltype(&::nc_inq) inquire;
   decltype(&::nc_inq_dim) inquire_dimension;
   decltype(&::nc_inq_var) inquire_variable;
@@ -44,6 +43,7 @@ struct Library {
 };
 
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
+constexpr std::size_t kWriteOut = std::size_t{1} << 20;  ///< elements, after which the disk begins to write
 
 template <class F> void resolve(void *handle, const char *name, F &function, std::string &problem) {
   function = reinterpret_cast<F>(::dlsym(handle, name));
@@ -59,14 +59,14 @@ Library load() {
     return library;
   }
   const auto find = [&](const char *name, auto &function) { resolve(handle, name, function, library.problem); };
-  find("nc__create", library.create), find("nc_create_mem", library.create_in_memory);
+  find("nc__create", library.create);
   find("nc_open", library.open), find("nc_open_mem", library.open_image);
   find("nc_set_fill", library.set_fill), find("nc_def_dim", library.define_dimension);
   find("nc_def_var", library.define_variable), find("nc_def_var_fill", library.define_fill);
   find("nc_put_att", library.put_attribute), find("nc__enddef", library.end_definitions);
   find("nc_redef", library.define_again), find("nc_put_vara", library.put);
   find("nc_get_vara", library.get), find("nc_sync", library.sync), find("nc_close", library.close);
-  find("nc_close_memio", library.close_in_memory), find("nc_inq", library.inquire);
+  find("nc_inq", library.inquire);
   find("nc_inq_dim", library.inquire_dimension), find("nc_inq_var", library.inquire_variable);
   find("nc_inq_attname", library.attribute_name), find("nc_inq_att", library.inquire_attribute);
   find("nc_get_att", library.get_attribute), find("nc_strerror", library.text);
@@ -123,8 +123,6 @@ std::vector<std::size_t> sizes(const Extents &extents) { return {extents.begin()
 
 }  // namespace
 
-void Image::Free::operator()(void *memory) const { std::free(memory); }
-
 Result<NetcdfFile> NetcdfFile::create(const std::string &path, int format) {
   std::size_t buffer = kBuffer;
   int id = -1, before = 0;
@@ -133,18 +131,8 @@ Result<NetcdfFile> NetcdfFile::create(const std::string &path, int format) {
       !made.ok())
     return made.error();
   NetcdfFile file(id);
+  file.disk_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (auto set = call("write to", path, &Library::set_fill, id, NC_NOFILL, &before); !set.ok()) return set.error();
-  return file;
-}
-
-Result<NetcdfFile> NetcdfFile::create_in_memory(std::size_t expected_bytes) {
-  int id = -1, before = 0;
-  if (auto made = call("make a step's image", {}, &Library::create_in_memory, "step", NC_CLOBBER | NC_64BIT_DATA,
-                       expected_bytes, &id);
-      !made.ok())
-    return made.error();
-  NetcdfFile file(id);
-  if (auto set = call("write to memory", {}, &Library::set_fill, id, NC_NOFILL, &before); !set.ok()) return set.error();
   return file;
 }
 
@@ -155,6 +143,7 @@ Result<NetcdfFile> NetcdfFile::open(const std::string &path, bool to_write) {
     return opened.error();
   NetcdfFile file(id);
   if (!to_write) return file;
+  file.disk_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (auto set = call("write to", path, &Library::set_fill, id, NC_NOFILL, &before); !set.ok()) return set.error();
   return file;
 }
@@ -169,12 +158,15 @@ Result<NetcdfFile> NetcdfFile::open_image(std::span<const std::byte> image) {
   return NetcdfFile(id);
 }
 
-NetcdfFile::NetcdfFile(NetcdfFile &&other) noexcept : id_(std::exchange(other.id_, -1)) {}
+NetcdfFile::NetcdfFile(NetcdfFile &&other) noexcept
+    : id_(std::exchange(other.id_, -1)), disk_(std::move(other.disk_)), unwritten_(other.unwritten_) {}
 
 NetcdfFile &NetcdfFile::operator=(NetcdfFile &&other) noexcept {
   if (this != &other) {
     (void)close();
     id_ = std::exchange(other.id_, -1);
+    disk_ = std::move(other.disk_);
+    unwritten_ = other.unwritten_;
   }
   return *this;
 }
@@ -218,7 +210,14 @@ Status NetcdfFile::define_again() { return call("change a file", {}, &Library::d
 
 Status NetcdfFile::put(int variable, const Box &box, const void *data) {
   const auto start = sizes(box.start), count = sizes(box.count);
-  return call("write a variable", {}, &Library::put, id_, variable, start.data(), count.data(), data);
+  auto put = call("write a variable", {}, &Library::put, id_, variable, start.data(), count.data(), data);
+  std::size_t elements = 1;
+  for (const auto each : count) elements *= each;
+  unwritten_ += elements;
+  if (!put.ok() || !disk_ || unwritten_ < kWriteOut) return put;
+  unwritten_ = 0;
+  (void)::sync_file_range(disk_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);  // what is wrong with it a sync will tell
+  return put;
 }
 
 Status NetcdfFile::get(int variable, const Box &box, void *data) {
@@ -231,14 +230,6 @@ Status NetcdfFile::sync() { return call("write a file", {}, &Library::sync, id_)
 Status NetcdfFile::close() {
   if (id_ < 0) return {};
   return call("close a file", {}, &Library::close, std::exchange(id_, -1));
-}
-
-Result<Image> NetcdfFile::close_in_memory() {
-  NC_memio image{};
-  if (auto closed = call("make a step's image", {}, &Library::close_in_memory, std::exchange(id_, -1), &image);
-      !closed.ok())
-    return closed.error();
-  return Image(image.memory, image.size);
 }
 
 Result<std::vector<NetcdfDimension>> NetcdfFile::dimensions() {

@@ -3,32 +3,16 @@
 // opened. Any thread: its calls take turns, since netCDF-C knows nothing of threads; one file by one thread at a time.
 #pragma once
 
+#include <base/fd.hpp>
 #include <nessie/streams.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace nessie::streams::sinks {
-
-/// A file in memory, as netCDF-C has made it.
-class Image {
- public:
-  Image() = default;
-  /// Owns `memory`, which malloc() has given.
-  Image(void *memory, std::size_t size_bytes) : memory_(memory), size_bytes_(size_bytes) {}
-  std::span<const std::byte> bytes() const { return {static_cast<const std::byte *>(memory_.get()), size_bytes_}; }
-
- private:
-  struct Free {
-    void operator()(void *memory) const;
-  };
-  std::unique_ptr<void, Free> memory_;
-  std::size_t size_bytes_ = 0;
-};
 
 struct NetcdfDimension {
   std::string name;
@@ -51,8 +35,6 @@ class NetcdfFile {
  public:
   /// Makes it, and replaces what was there. `format`: 1, 2 or 5, for CDF-1, CDF-2 and CDF-5.
   static Result<NetcdfFile> create(const std::string &path, int format = 5);
-  /// `expected_bytes`: how large it is likely to be.
-  static Result<NetcdfFile> create_in_memory(std::size_t expected_bytes);
   /// kBadMessage: it is no netCDF file. kNotFound.
   static Result<NetcdfFile> open(const std::string &path, bool to_write);
   /// Reads from `image`, which is borrowed until it is closed. kBadMessage.
@@ -72,14 +54,13 @@ class NetcdfFile {
   Status end_definitions(std::size_t reserve_bytes);
   Status define_again();
 
-  /// Elements in C order, with the unlimited dimension, if the variable has it, as the first one of the box.
+  /// Elements in C order, with the unlimited dimension, if the variable has it, as the first one of the box. What was
+  /// put goes to the disk while more comes, so that a sync has little to wait for.
   Status put(int variable, const Box &box, const void *data);
   Status get(int variable, const Box &box, void *data);
   /// Gives the kernel what there is. It syncs nothing.
   Status sync();
   Status close();
-  /// Of one that was made by create_in_memory().
-  Result<Image> close_in_memory();
 
   Result<std::vector<NetcdfDimension>> dimensions();
   Result<std::vector<NetcdfVariable>> variables();
@@ -89,6 +70,8 @@ class NetcdfFile {
  private:
   explicit NetcdfFile(int id) : id_(id) {}
   int id_ = -1;
+  Fd disk_;                    ///< the same file; none: nothing is written
+  std::size_t unwritten_ = 0;  ///< that the disk was not told to write yet
 };
 
 /// What an element has of which nobody has said what to fill it with.

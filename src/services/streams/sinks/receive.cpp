@@ -2,6 +2,7 @@
 #include "services/streams/sinks/receive.hpp"
 
 #include "services/streams/sinks/disk.hpp"
+#include "services/streams/sinks/image.hpp"
 
 #include <base/crc32c.hpp>
 #include <base/log.hpp>
@@ -150,17 +151,20 @@ Status Receiver::serve_one(Keeper &keeper) {
                fmt::format("step {}: {}", head->number, kept.error().message)};
 }
 
-Result<Bytes> Receiver::read_image(const Head &head) {
+Result<std::span<const std::byte>> Receiver::read_image(const Head &head) {
   if (head.image_bytes > options_.most_image_bytes)
     return Error{Code::kTooLarge, fmt::format("it has {} bytes, and at most {} are taken (--most)", head.image_bytes,
                                               options_.most_image_bytes)};
-  Bytes image;
-  while (image.size() < head.image_bytes) {
-    const auto before = image.size();
-    image.resize(std::min<std::uint64_t>(head.image_bytes, before + kPart));
-    if (auto got = read(std::span(image).subspan(before)); !got.ok()) return got.error();
+  std::uint32_t checksum = 0;
+  for (std::size_t at = 0; at < head.image_bytes;) {
+    if (at == image_.size()) image_.resize(std::min<std::uint64_t>(head.image_bytes, at + kPart));
+    const auto end = std::min<std::uint64_t>(head.image_bytes, image_.size());
+    const auto piece = std::span(image_).subspan(at, std::min(end - at, kCachedBytes));
+    if (auto got = read(piece); !got.ok()) return got.error();
+    checksum = crc32c(piece, checksum);
+    at += piece.size();
   }
-  if (crc32c(image) == head.image_checksum) return image;
+  if (checksum == head.image_checksum) return std::span<const std::byte>(image_).first(head.image_bytes);
   return Error{Code::kBadMessage, fmt::format("step {} has another checksum than was said", head.number), Scope::kPeer};
 }
 

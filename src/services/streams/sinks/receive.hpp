@@ -76,13 +76,14 @@ class Receiver {
   Status accept_one();
   Status serve_one(Keeper &keeper);
   Status read(std::span<std::byte> bytes);
-  Result<Bytes> read_image(const Head &head);
+  Result<std::span<const std::byte>> read_image(const Head &head);
   Status answer(const Answer &answer);
   void linger();
 
   ReceiverOptions options_;
   Fd listener_, connection_;
   Opening opening_;
+  Bytes image_;  ///< memory for one, and the next
   bool has_ended_ = false;
 };
 

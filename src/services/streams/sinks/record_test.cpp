@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/streams/sinks/record.hpp"
 
+#include "services/streams/sinks/image.hpp"
 #include "services/streams/sinks/testing/memory_step.hpp"
 
+#include <base/crc32c.hpp>
 #include <base/file.hpp>
 
 #include <gtest/gtest.h>
@@ -221,10 +223,12 @@ TEST_F(Record, MovesVariablesThatAreLargerThanASlab) {
 
 TEST(StepImage, IsReadAsItWasMade) {
   auto made = step(3);
-  const auto image = make_image({"flow", 7}, made);
+  ImageMaker maker({"flow", 7});
+  const auto image = maker.make(made);
   ASSERT_TRUE(image.ok()) << image.error().to_string();
-  EXPECT_EQ(std::string(reinterpret_cast<const char *>(image->bytes().data()), 4), "CDF\5");
-  auto file = open_image(image->bytes());
+  EXPECT_EQ(std::string(reinterpret_cast<const char *>(image->bytes.data()), 4), "CDF\5");
+  EXPECT_EQ(image->checksum, crc32c(image->bytes));
+  auto file = open_image(image->bytes);
   ASSERT_TRUE(file.ok());
   auto got = *FileStep::open(*file, 0);
   EXPECT_EQ(got.number(), 3u);
@@ -232,6 +236,57 @@ TEST(StepImage, IsReadAsItWasMade) {
   EXPECT_EQ(got.variables(), made.variables());
   const std::vector<std::byte> rubbish(4096, std::byte{7});
   EXPECT_EQ(open_image(rubbish).code(), Code::kBadMessage);
+}
+
+/// Arrays that are empty, odd, and larger than what is got at once.
+MemoryStep any_step(std::uint64_t number, std::int64_t count) {
+  using Bytes = std::vector<std::int8_t>;
+  MemoryStep step(number);
+  Bytes odd(static_cast<std::size_t>(count));
+  std::iota(odd.begin(), odd.end(), static_cast<std::int8_t>(number));
+  Ints large(static_cast<std::size_t>(300'001 * count));
+  std::iota(large.begin(), large.end(), static_cast<std::int32_t>(number));
+  step.add({"odd", Type::kInt8, {count}, {}, false}, odd);
+  step.add({"large", Type::kInt32, {count, 300'001}, {}, false}, large);
+  step.add({"scalar", Type::kInt16, {}, {}, false}, std::vector<std::int16_t>{static_cast<std::int16_t>(number)});
+  step.add({"constant", Type::kInt8, {3}, {}, true}, Bytes{1, 2, 3});
+  step.say(testing::text_attribute("odd", "count", std::to_string(count)));
+  return step;
+}
+
+TEST(StepImage, OfStepAfterStep_EachIsReadAsItIs) {
+  ImageMaker maker({"flow", 7});
+  std::uint64_t number = 0;
+  for (const std::int64_t count : {3, 3, 0, 5, 1}) {
+    auto made = any_step(number, count);
+    const auto image = maker.make(made);
+    ASSERT_TRUE(image.ok()) << image.error().to_string();
+    EXPECT_EQ(image->checksum, crc32c(image->bytes));
+    auto file = open_image(image->bytes);
+    ASSERT_TRUE(file.ok()) << file.error().to_string();
+    auto got = *FileStep::open(*file, 0);
+    EXPECT_EQ(got.number(), number);
+    EXPECT_EQ(got.variables(), made.variables());
+    for (const auto *name : {"odd", "constant"})
+      EXPECT_EQ(values_of<std::int8_t>(got, name), values_of<std::int8_t>(made, name)) << name << " of " << number;
+    EXPECT_EQ(values_of<std::int32_t>(got, "large"), values_of<std::int32_t>(made, "large")) << number;
+    EXPECT_EQ(values_of<std::int16_t>(got, "scalar"), values_of<std::int16_t>(made, "scalar")) << number;
+    ++number;
+  }
+}
+
+TEST(StepImage, ThatFails_LeavesTheNextOneRight) {
+  ImageMaker maker({"flow", 7});
+  auto lost = step(0);
+  lost.fail();
+  EXPECT_EQ(maker.make(lost).code(), Code::kPeerLost);
+  auto made = step(1);
+  const auto image = maker.make(made);
+  ASSERT_TRUE(image.ok());
+  auto file = open_image(image->bytes);
+  ASSERT_TRUE(file.ok());
+  auto got = *FileStep::open(*file, 0);
+  EXPECT_EQ(values_of<double>(got, "T").front(), 10);
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/streams/sinks/send.hpp"
 
-#include "services/streams/sinks/step_file.hpp"
-
-#include <base/crc32c.hpp>
-
 #include <fmt/core.h>
 
 namespace nessie::streams::sinks {
@@ -23,10 +19,9 @@ Error told_to_stop() { return {Code::kCancelled, "it was told to stop"}; }
 }  // namespace
 
 Status Sender::take(Step &step) {
-  const auto image = make_image(options_.origin, step);
+  const auto image = images_.make(step);
   if (!image.ok()) return image.error();
-  const auto bytes = image->bytes();
-  auto sent = deliver({false, step.number(), bytes.size(), crc32c(bytes)}, bytes);
+  auto sent = deliver({false, step.number(), image->bytes.size(), image->checksum}, image->bytes);
   if (sent.ok()) wanted_ = step.number() + 1;
   return sent;
 }

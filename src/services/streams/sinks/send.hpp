@@ -3,6 +3,7 @@
 #pragma once
 
 #include "services/streams/sinks/frames.hpp"
+#include "services/streams/sinks/image.hpp"
 #include "services/streams/sinks/rate.hpp"
 #include "services/streams/sinks/socket.hpp"
 
@@ -24,10 +25,11 @@ struct SenderOptions {
 class Sender : public Sink {
  public:
   /// Connects with the first step.
-  explicit Sender(SenderOptions options) : options_(std::move(options)), rate_(options_.bytes_per_s) {}
+  explicit Sender(SenderOptions options)
+      : options_(std::move(options)), rate_(options_.bytes_per_s), images_(options_.origin) {}
   std::uint64_t wanted() const override { return wanted_; }
   /// kTimedOut: no receiver within the patience, or it has not answered. kRefused: it cannot take the step, and why.
-  /// kNoMemory, kTooLarge: as make_image(). kCancelled.
+  /// kNoMemory, kTooLarge: as ImageMaker::make(). kCancelled.
   Status take(Step &step) override;
   /// A receiver that has all steps, and is gone, has not to be told.
   Status finish() override;
@@ -42,6 +44,7 @@ class Sender : public Sink {
 
   SenderOptions options_;
   Rate rate_;
+  ImageMaker images_;
   Fd socket_;
   std::uint64_t wanted_ = 0, connections_ = 0;
 };

@@ -22,12 +22,19 @@ inline std::size_t elements_of(const Box &box) {
   return static_cast<std::size_t>(::streams::elements_of(to_args(box)));
 }
 
-/// Calls `each` with boxes that follow each other in `box` in C order, of at most kSlabBytes, until one is not ok.
-template <class Each> Status for_each_slab(const Box &box, Type type, Each each) {
-  for (::streams::Slices slices(to_args(box), size_of(type), kSlabBytes); !slices.done(); slices.next())
+/// Calls `each` with boxes that follow each other in `box` in C order, of at most so many bytes, until one is not ok.
+template <class Each> Status for_each_slab(const Box &box, Type type, std::size_t most_bytes, Each each) {
+  for (::streams::Slices slices(to_args(box), size_of(type), most_bytes); !slices.done(); slices.next())
     if (auto done = each(from_args(slices.slice())); !done.ok()) return done;
   return {};
 }
+template <class Each> Status for_each_slab(const Box &box, Type type, Each each) {
+  return for_each_slab(box, type, kSlabBytes, std::move(each));
+}
+
+/// Gets all of a variable slab by slab, and has `put` write each, while the next one is being got.
+using PutSlab = std::function<Status(const Box &box, const void *data)>;
+Status copy_slabs(Step &step, const Variable &variable, const PutSlab &put);
 
 /// Memory for one slab of the box.
 inline std::vector<std::byte> slab_for(const Box &box, Type type) {

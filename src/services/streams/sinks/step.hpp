@@ -18,12 +18,15 @@ namespace nessie::streams::sinks {
 
 /// How much of a variable is moved at once: what a sink needs of memory.
 inline constexpr std::size_t kSlabBytes = std::size_t{4} << 20;
+/// What stays in a processor's cache while one thing is done with it after the other.
+inline constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
 
 /// Which stream.
 struct Origin {
   std::string stream;  ///< its name
   /// Of this stream, and no other one that had or will have its name; 0: not known.
   std::uint64_t identity = 0;
+  bool operator==(const Origin &) const = default;
 };
 
 /// Whether steps of the one go on where those of the other end.

@@ -278,12 +278,8 @@ Status StepFile::fill(std::size_t index) {
 }
 
 Status StepFile::copy(std::size_t index, const Variable &now, Step &step) {
-  const auto all = whole(now.shape);
-  auto slab = slab_for(all, now.type);
-  return for_each_slab(all, now.type, [&](const Box &box) {
-    const std::span part(slab.data(), elements_of(box) * size_of(now.type));
-    if (auto got = step.get(now, box, part); !got.ok()) return got;
-    return file_.put(ids_[index].variable, in_file(index, box, numbers_.size()), part.data());
+  return copy_slabs(step, now, [&](const Box &box, const void *data) {
+    return file_.put(ids_[index].variable, in_file(index, box, numbers_.size()), data);
   });
 }
 
@@ -329,32 +325,12 @@ Status StepFile::get(std::size_t record, const Variable &variable, const Box &bo
   return Error{Code::kNotFound, fmt::format("there is no variable '{}' in this step", variable.name)};
 }
 
-// --- images -----------------------------------------------------------------------------------------------------------
+// --- its steps -----------------------------------------------------------------------------------------------------------
 
 Result<FileStep> FileStep::open(StepFile &file, std::size_t record) {
   auto variables = file.variables(record);
   if (!variables.ok()) return variables.error();
   return FileStep(file, record, *std::move(variables));
-}
-
-Result<Image> make_image(const Origin &origin, Step &step) {
-  std::size_t bytes = kHeaderReserve;
-  for (const auto &each : step.variables()) bytes += elements_of(whole(each.shape)) * size_of(each.type);
-  auto memory = NetcdfFile::create_in_memory(bytes);
-  if (!memory.ok()) return memory.error();
-  auto file = StepFile::define(*std::move(memory), layout_of(origin, step), 0);
-  if (!file.ok()) return file.error();
-  if (auto written = file->write(step); !written.ok()) return written.error();
-  if (auto marked = file->mark(step.number()); !marked.ok()) return marked.error();
-  return file->close_in_memory();
-}
-
-Result<StepFile> open_image(std::span<const std::byte> image) {
-  auto memory = NetcdfFile::open_image(image);
-  if (!memory.ok()) return memory.error();
-  auto file = StepFile::open(*std::move(memory));
-  if (file.ok() && file->numbers().size() != 1) return not_ours("it has not one step, as an image has");
-  return file;
 }
 
 }  // namespace nessie::streams::sinks

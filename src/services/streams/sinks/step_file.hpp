@@ -36,7 +36,6 @@ class StepFile {
   Status mark(std::uint64_t number);
   Status sync() { return file_.sync(); }
   Status close() { return file_.close(); }
-  Result<Image> close_in_memory() { return file_.close_in_memory(); }
 
   /// The variables of one of its steps, with their shapes in it.
   Result<std::vector<Variable>> variables(std::size_t record);
@@ -91,11 +90,5 @@ class FileStep : public Step {
   std::size_t record_;
   std::vector<Variable> variables_;
 };
-
-/// An image with this one step. kTooLarge, kNoMemory: the step has no room in memory.
-Result<Image> make_image(const Origin &origin, Step &step);
-
-/// An image that came from somewhere. kBadMessage: it has not just one step. `image` is borrowed.
-Result<StepFile> open_image(std::span<const std::byte> image);
 
 }  // namespace nessie::streams::sinks
