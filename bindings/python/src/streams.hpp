@@ -21,13 +21,15 @@ namespace streams = nessie::streams;
 inline constexpr std::chrono::milliseconds kLongestSlice{1000};
 
 /// Calls attempt(deadline), without the GIL, in slices that grow up to `most`, until goes_on(result) is false or the
-/// deadline has passed.
+/// deadline has passed. The last one is not shorter than the one before: it has the time to hear what is wrong.
 template <class Attempt, class GoesOn>
 auto in_slices(Deadline deadline, std::chrono::milliseconds most, Attempt attempt, GoesOn goes_on) {
   for (auto slice = kSlice;; slice = std::min(2 * slice, most)) {
+    const bool is_last =
+        deadline.passed() || (!deadline.is_never() && deadline.when() - nessie::Clock::now() < 2 * slice);
     auto result = [&] {
       const Released released;
-      return attempt(deadline.earlier(Deadline::in(slice)));
+      return attempt(is_last ? deadline : Deadline::in(slice));
     }();
     if (!goes_on(result) || deadline.passed()) return result;
     check_signals();
