@@ -29,7 +29,7 @@ Status Server::mark(Request &, const MarkArgs &args) {
 /// A handle that writes, from its beginning.
 void Server::begin_marking(OpenFile &file) {
   if (!file.native->writable()) return;
-  file.marked = marks_.open(file.token, file.path, file.identity, file.native->born_ns());
+  file.marked = marks_.open(file.token, file.path, file.identity, file.native->born_ns(), file.owner.value);
 }
 
 void Server::begin_data_mode(OpenFile &file, bool is_home) {

@@ -4,9 +4,20 @@
 #include <base/random.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace staging {
+
+namespace {
+
+/// What servers of one run compare.
+std::int64_t ns_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+}  // namespace
 
 bool MarkedFile::was_overwritten(std::span<const std::byte> pieces, Moment when) const {
   if (is_unknown) return true;
@@ -27,16 +38,21 @@ bool MarkedFile::was_overwritten(std::span<const std::byte> pieces, Moment when)
 Marks::Marks(std::function<void()> changed) : changed_(std::move(changed)), incarnation_(nessie::random_u64() | 1) {}
 
 std::shared_ptr<MarkedFile> Marks::open(FileToken token, const std::string &path, const FileIdentity &identity,
-                                        std::int64_t born_ns) {
+                                        std::int64_t born_ns, std::uint64_t owner) {
   auto &file = files_[token];
   if (!file) {
     file = std::make_shared<MarkedFile>();
     file->state.file = token, file->state.path = path, file->state.identity = identity;
     file->born_ns = born_ns;
     by_inode_.emplace(identity.inode, file.get());
-    for_twins(*file, [&](MarkedFile &twin) { twin.is_unknown = twin.is_unknown || twin.born_ns != born_ns; });
+    for_twins(*file, [&](MarkedFile &twin) {
+      twin.is_unknown = twin.is_unknown || twin.born_ns != born_ns;
+      if (twin.born_ns == born_ns) file->state.created_ns = std::max(file->state.created_ns, twin.state.created_ns);
+    });
   }
   std::erase(closed_, token);
+  file->owner = owner;
+  file->state.is_left = false;
   file->state.stage = FileStage::kOpen;
   file->is_detached = false;
   note_changed(*file);
@@ -98,6 +114,17 @@ void Marks::note_created(const FileIdentity &identity, FileToken token) {
   const auto [begin, end] = by_inode_.equal_range(identity.inode);
   for (auto at = begin; at != end; ++at)
     if (at->second->state.identity == identity && at->second->state.file != token) at->second->is_unknown = true;
+  const auto created = find(token);
+  if (!created) return;
+  created->state.created_ns = last_created_ns_ = std::max(last_created_ns_ + 1, ns_since_1970());
+  note_changed(*created);
+}
+
+void Marks::note_left(std::uint64_t owner) {
+  for (const auto &[token, file] : files_) {
+    if (file->owner != owner || std::exchange(file->state.is_left, true)) continue;
+    note_changed(*file);
+  }
 }
 
 void Marks::mark(MarkedFile &file, Mark mark) {

@@ -32,6 +32,7 @@ struct MarkedFile {
 
   WatchedFile state;  ///< as who watches is told it
   std::int64_t born_ns = 0;
+  std::uint64_t owner = 0;       ///< the peer that has it open, or had
   std::uint32_t definition = 0;  ///< which time it is that it is in data mode
   std::vector<OfVariable> variables;
   std::int64_t records_marked = 0;  ///< at its home: that marks have said to be complete
@@ -52,9 +53,9 @@ class Marks {
   /// `changed` is called after each change.
   explicit Marks(std::function<void()> changed);
 
-  /// A file is open; again perhaps, on a server that is not its home.
+  /// A file is open; again perhaps, on a server that is not its home. `owner`: the peer that has it open.
   std::shared_ptr<MarkedFile> open(FileToken token, const std::string &path, const FileIdentity &identity,
-                                   std::int64_t born_ns);
+                                   std::int64_t born_ns, std::uint64_t owner);
   std::shared_ptr<MarkedFile> find(FileToken token) const;
   /// It is in data mode, with these variables.
   void begin_data_mode(MarkedFile &file, bool is_home, std::vector<MarkedFile::OfVariable> variables);
@@ -65,6 +66,8 @@ class Marks {
   void note_filled(MarkedFile &file, std::int32_t varid, std::int64_t record);
   /// A file was created, through the handle of that token: nothing of what there was, if it is an old one, is there.
   void note_created(const FileIdentity &identity, FileToken token);
+  /// The peer is gone: what it had open it does not open again.
+  void note_left(std::uint64_t owner);
   /// On a server that is not its home, while the header changes there: it is opened again, or closed.
   void note_detached(MarkedFile &file) { file.is_detached = true; }
   /// From its home's client. What comes out of order is dropped.
@@ -105,6 +108,7 @@ class Marks {
   Changes changes_;
   std::deque<std::uint64_t> oldest_marks_, native_;
   std::uint64_t last_ = 0;
+  std::int64_t last_created_ns_ = 0;
   std::size_t marks_ = 0;
   bool is_ending_ = false;
 };

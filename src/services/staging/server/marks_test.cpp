@@ -12,7 +12,7 @@ class MarksTest : public ::testing::Test {
  protected:
   /// With a fixed variable, and one of records.
   std::shared_ptr<MarkedFile> open(FileToken token, std::uint64_t inode = 1, std::int64_t born_ns = 5) {
-    auto file = marks_.open(token, "/f" + std::to_string(token), {1, inode}, born_ns);
+    auto file = marks_.open(token, "/f" + std::to_string(token), {1, inode}, born_ns, token);
     marks_.begin_data_mode(*file, true, {{false, kExtent, {}}, {true, kExtent, {}}});
     return file;
   }
@@ -136,6 +136,31 @@ TEST_F(MarksTest, OfAFileThatIsCreatedOverNothingIsLeft) {
   EXPECT_TRUE(first->was_overwritten(record(0), kAlwaysLater));
   EXPECT_FALSE(second->was_overwritten(record(0), 1));
   EXPECT_FALSE(other->was_overwritten(record(0), 1));
+}
+
+TEST_F(MarksTest, WhenAFileWasCreatedIsToldOfEachHandleOnIt_LaterForEachThatIsMadeAnew) {
+  const auto opened = open(1);
+  EXPECT_EQ(opened->state.created_ns, 0);
+  const auto first = open(2);
+  marks_.note_created(first->state.identity, 2);
+  EXPECT_GT(first->state.created_ns, 0);
+  const auto second = open(3);
+  marks_.note_created(second->state.identity, 3);
+  EXPECT_GT(second->state.created_ns, first->state.created_ns);
+  EXPECT_EQ(open(4)->state.created_ns, second->state.created_ns);
+  EXPECT_EQ(open(5, 2)->state.created_ns, 0);
+  EXPECT_EQ(opened->state.created_ns, 0);
+}
+
+TEST_F(MarksTest, WhoseProcessHasEndedIsToldOfFilesThatAreClosedToo) {
+  const auto file = open(1), other = open(2, 2);
+  marks_.note_closed(*file, "", 1);
+  const auto all = marks_.since({});
+  marks_.note_left(1);
+  const auto news = marks_.since({all.incarnation, all.seen, 0});
+  ASSERT_EQ(news.files.size(), 1U);
+  EXPECT_EQ(news.files[0].file, 1U);
+  EXPECT_TRUE(news.files[0].is_left);
 }
 
 TEST_F(MarksTest, AFileThatHasTheInodeOfOneThatIsGoneIsAnother) {

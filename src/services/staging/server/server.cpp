@@ -146,6 +146,7 @@ void Server::peer_lost(nssi::PeerId peer) {
     renew_replicated();
   }
   accounts_.erase(peer.value);
+  marks_.note_left(peer.value);
   std::erase_if(held_, [&](const auto &held) {
     if (held.second.owner != peer) return false;
     end_detached(held.first);
