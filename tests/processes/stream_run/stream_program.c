@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kRows = 3, kColumns = 5 };
 
 static int rank, ranks;
+static char path[4096]; /* of the file that is being written */
 
 static void check(int error, int line) {
   if (error == NC_NOERR) return;
@@ -24,7 +26,7 @@ struct File {
 };
 
 /* T and p have records, unless `dims` is 2; grid and name have none. */
-static struct File define(const char *path, int dims) {
+static struct File define(int dims) {
   struct File f;
   int x, y, time, letters;
   const signed char small[] = {-1, 2};
@@ -79,16 +81,16 @@ static void put_p(const struct File *f, int record) {
   CHECK(ncmpi_put_vara_longlong_all(f->id, f->p, start, count, numbers_of(record)));
 }
 
-static void collective(const struct File *f, int records) {
+static void collective(struct File *f, int records) {
   for (int record = 0; record < records; ++record) put_t(f, record), put_p(f, record);
 }
 
-static void one_variable_then_the_next(const struct File *f, int records) {
+static void one_variable_then_the_next(struct File *f, int records) {
   for (int record = 0; record < records; ++record) put_t(f, record);
   for (int record = 0; record < records; ++record) put_p(f, record);
 }
 
-static void wait_all(const struct File *f, int records) {
+static void wait_all(struct File *f, int records) {
   CHECK(ncmpi_buffer_attach(f->id, 4096));
   for (int record = 0; record < records; ++record) {
     const MPI_Offset start[] = {record, (MPI_Offset)kRows * rank, 0}, count[] = {1, kRows, kColumns};
@@ -101,7 +103,7 @@ static void wait_all(const struct File *f, int records) {
   CHECK(ncmpi_buffer_detach(f->id));
 }
 
-static void vard(const struct File *f, int records) {
+static void vard(struct File *f, int records) {
   for (int record = 0; record < records; ++record) {
     MPI_Offset where;
     MPI_Datatype rows, from_begin;
@@ -119,7 +121,7 @@ static void vard(const struct File *f, int records) {
 }
 
 /* And one of the fixed variables once more, when it was complete already. */
-static void independent(const struct File *f, int records) {
+static void independent(struct File *f, int records) {
   for (int record = 0; record < records; ++record) {
     const MPI_Offset start[] = {record, (MPI_Offset)kRows * rank, 0}, count[] = {1, kRows, kColumns}, zero = 0, six = 6;
     CHECK(ncmpi_begin_indep_data(f->id));
@@ -132,7 +134,7 @@ static void independent(const struct File *f, int records) {
 }
 
 /* Another variable, another name, and a longer attribute, in the middle. */
-static void redefined(const struct File *f, int records) {
+static void redefined(struct File *f, int records) {
   int y, more;
   collective(f, records / 2);
   CHECK(ncmpi_redef(f->id));
@@ -146,7 +148,55 @@ static void redefined(const struct File *f, int records) {
   for (int record = records / 2; record < records; ++record) put_t(f, record), put_p(f, record);
 }
 
-static void fixed(const struct File *f, int records) {
+/* Never in collective mode between two syncs; what was synced is put once more. */
+static void independent_throughout(struct File *f, int records) {
+  double grid = -1.5;
+  CHECK(ncmpi_begin_indep_data(f->id));
+  for (int record = 0; record < records; ++record) {
+    const MPI_Offset start[] = {record, (MPI_Offset)kRows * rank, 0}, count[] = {1, kRows, kColumns};
+    const MPI_Offset corner[] = {(MPI_Offset)kRows * ranks - 1, record};
+    CHECK(ncmpi_put_vara_float(f->id, f->t, start, count, values_of(record)));
+    CHECK(ncmpi_put_vara_longlong(f->id, f->p, start, count, numbers_of(record)));
+    if (rank == ranks - 1) CHECK(ncmpi_put_var1_double(f->id, f->grid, corner, &grid));
+    CHECK(ncmpi_sync(f->id));
+  }
+  CHECK(ncmpi_end_indep_data(f->id));
+}
+
+/* A fixed variable once more, of which only the last rank has some, when it was synced before. */
+static void fixed_of_one_rank(struct File *f, int records) {
+  for (int record = 0; record < records; ++record) {
+    const MPI_Offset zero = 0, six = 6;
+    int request = NC_REQ_NULL, status;
+    put_t(f, record), put_p(f, record);
+    if (rank == ranks - 1)
+      CHECK(ncmpi_iput_vara_text(f->id, f->name, &zero, &six, record % 2 == 0 ? "nessie" : "NESSIE", &request));
+    CHECK(ncmpi_wait_all(f->id, NC_REQ_ALL, &request, &status));
+    CHECK(ncmpi_sync(f->id));
+  }
+}
+
+/* Closed after each record, and opened again. */
+static void appended(struct File *f, int records) {
+  for (int record = 0; record < records; ++record) {
+    if (record > 0) CHECK(ncmpi_close(f->id));
+    if (record > 0) CHECK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &f->id));
+    put_t(f, record), put_p(f, record);
+  }
+}
+
+/* Made anew, with more records, when there is a file called "anew". */
+static void anew(struct File *f, int records) {
+  collective(f, records);
+  CHECK(ncmpi_close(f->id));
+  while (rank == 0 && access("anew", F_OK) != 0) usleep(10000);
+  MPI_Barrier(MPI_COMM_WORLD);
+  *f = define(3);
+  put_fixed(f);
+  collective(f, records + 2);
+}
+
+static void fixed(struct File *f, int records) {
   for (int record = 0; record < records; ++record) {
     const MPI_Offset start[] = {(MPI_Offset)kRows * rank, 0}, count[] = {kRows, kColumns};
     CHECK(ncmpi_put_vara_float_all(f->id, f->t, start, count, values_of(record)));
@@ -160,13 +210,17 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   static const struct {
     const char *kind;
-    void (*write)(const struct File *, int records);
+    void (*write)(struct File *, int records);
     int dims;
   } all[] = {{"collective", collective, 3},
              {"one_variable_then_the_next", one_variable_then_the_next, 3},
              {"wait_all", wait_all, 3},
              {"vard", vard, 3},
              {"independent", independent, 3},
+             {"independent_throughout", independent_throughout, 3},
+             {"fixed_of_one_rank", fixed_of_one_rank, 3},
+             {"appended", appended, 3},
+             {"anew", anew, 3},
              {"redefined", redefined, 3},
              {"fixed", fixed, 2}};
   const int records = argc == 4 ? atoi(argv[3]) : 0;
@@ -174,9 +228,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc == 4 && i < sizeof all / sizeof *all; ++i) {
     if (strcmp(all[i].kind, argv[1]) != 0) continue;
     for (int number = 0; number < files; ++number) {
-      char path[4096];
       snprintf(path, sizeof path, argv[2], number);
-      const struct File file = define(path, all[i].dims);
+      struct File file = define(all[i].dims);
       put_fixed(&file);
       all[i].write(&file, files == 1 ? records : number + 1);
       CHECK(ncmpi_close(file.id));

@@ -113,6 +113,8 @@ int carry_out_gets(File &file, Selection &selection) {
   return status;
 }
 
+bool is_fixed(const Request &request) { return !request.variable->layout.is_record; }
+
 /// Before they are carried out: what they make complete was put by earlier calls.
 void note_marks(File &file, const Selection &selection, std::int64_t records) {
   for (const Request &request : selection.puts)
@@ -121,10 +123,11 @@ void note_marks(File &file, const Selection &selection, std::int64_t records) {
 }
 
 int complete_collectively(File &file, Selection &selection, int error) {
-  enum { kReads, kWrites, kError, kRecords };
-  const auto all = file.ranks().max(std::array<std::int64_t, 4>{static_cast<std::int64_t>(selection.gets.size()),
-                                                                static_cast<std::int64_t>(selection.puts.size()),
-                                                                -error, records_after(file, selection.puts)});
+  enum { kReads, kWrites, kError, kRecords, kFixed };
+  const auto fixed = std::ranges::count_if(selection.puts, is_fixed);
+  const auto all = file.ranks().max(std::array<std::int64_t, 5>{
+      static_cast<std::int64_t>(selection.gets.size()), static_cast<std::int64_t>(selection.puts.size()), -error,
+      records_after(file, selection.puts), static_cast<std::int64_t>(fixed)});
   file.ranks().await_notes();
   if (all[kError] != 0) {
     put_back(file.requests, selection);
@@ -134,6 +137,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
   if (all[kWrites] > 0) {
     file.note_unsettled();
     note_marks(file, selection, all[kRecords]);
+    if (fixed < all[kFixed]) mark_fixed_variables(file);
     file.raise_records(all[kRecords]);
     status = carry_out_puts(file, selection);
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);

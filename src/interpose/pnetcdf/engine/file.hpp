@@ -133,6 +133,7 @@ class File {
   staging::FileIdentity identity;           ///< as root sees it; a native one's, as this process does
   ReadAhead read_ahead;
   Marks marks;
+  bool has_put_fixed = false;  ///< this process, a fixed variable, independently, since the others heard of it
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;
 

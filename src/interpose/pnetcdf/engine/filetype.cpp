@@ -77,6 +77,7 @@ template <class Call> int count_natively(File &file, int ncid, const Call &call)
 }
 
 int call_alone(File &file, const FiletypeAccess &access) {
+  file.has_put_fixed = file.has_put_fixed || !access.is_read();
   auto synced = Session::get().client()->sync(file.token(), file.num_records);
   if (!synced) return file.lost(synced.error(), "an independent access by filetype", NC_EFILE);
   if (*synced != NC_NOERR) return *synced;
@@ -245,7 +246,7 @@ int get(File &file, Plan &plan) {
 bool is_staged_everywhere(File &file, bool here) { return file.ranks().max_now(here ? 0 : 1) == 0; }
 
 /// This rank's part of a put of all. Another rank's may be of any variables.
-int put_together(File &file, Plan &plan) {
+int put_together(File &file, int varid, Plan &plan) {
   auto &ranks = file.ranks();
   ranks.wait_until_read();
   const auto records = file.num_records;
@@ -254,6 +255,11 @@ int put_together(File &file, Plan &plan) {
   ranks.await_notes();
   file.raise_records(ranks.records());
   mark_put(file, Communicator::kAnyVariable, records, file.num_records);
+  const auto mark_fixed = [&](const Variable &variable) {
+    if (!variable.layout.is_record) mark_put(file, variable.layout.varid, file.num_records, file.num_records);
+  };
+  if (const auto *variable = file.variable(varid)) mark_fixed(*variable);
+  for (const Request &part : plan.parts) mark_fixed(*part.variable);
   return status;
 }
 
@@ -273,7 +279,7 @@ int transfer_together(File &file, const FiletypeAccess &access, int error) {
   else
     plan.status = error;
   if (is_staged_everywhere(file, plan.staged))
-    return access.is_read() ? get_together(file, plan) : put_together(file, plan);
+    return access.is_read() ? get_together(file, plan) : put_together(file, access.varid, plan);
   if (int status =
           hand_back(file, {"it is accessed by an MPI filetype that is not of whole elements of its variables"}))
     return status;

@@ -11,14 +11,18 @@
 
 #include <xdr/codec.hpp>
 
+#include <array>
 #include <utility>
 #include <vector>
 
 namespace interpose {
 
 void agree(File &file) {
-  file.raise_records(file.ranks().max(file.num_records));
+  const auto all = file.ranks().max(std::array<std::int64_t, 2>{file.num_records, file.has_put_fixed ? 1 : 0});
+  file.raise_records(all[0]);
   file.ranks().await_notes();
+  file.has_put_fixed = false;
+  if (all[1] != 0) mark_fixed_variables(file);
 }
 
 void share(Communicator &ranks, staging::HeaderResult &header) {
@@ -105,7 +109,6 @@ int on_begin_indep_data(File &file) {
   file.ranks().wait_until_read();
   file.independent = true;
   if (file.writable) file.note_unsettled();
-  if (file.writable) mark_fixed_variables(file);
   file.may_be_left = file.may_be_left && !file.writable;
   return NC_NOERR;
 }
@@ -145,7 +148,7 @@ int on_sync(File &file) {
     if (!file.is_settled) mark_all(file);
     return file.code_of(Session::get().client()->sync(file.token(), file.num_records), "ncmpi_sync", NC_EWRITE);
   });
-  if (status == NC_NOERR) file.note_settled();
+  if (status == NC_NOERR && !file.independent) file.note_settled();  // others may put, and nobody hears of it
   return status != NC_NOERR ? status : file.take_error();
 }
 

@@ -27,6 +27,13 @@ std::int64_t total_bytes(std::span<const Request> requests) {
   return total;
 }
 
+void note_fixed(File &file, std::span<const Request> requests) {
+  const auto is_fixed = [](const Request &request) {
+    return !request.external.empty() && !request.variable->layout.is_record;
+  };
+  file.has_put_fixed = file.has_put_fixed || std::ranges::any_of(requests, is_fixed);
+}
+
 /// Whether an element may be in several of the pieces.
 bool may_overlap(const std::vector<const Request *> &sorted) {
   const Request *last = nullptr;
@@ -75,6 +82,7 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 
 // In a collective call also a rank that has nothing to write says so: the servers may wait for the parts of all.
 int write(File &file, std::span<const Request> requests) {
+  if (file.independent) note_fixed(file, requests);
   const auto total = total_bytes(requests);
   const bool has_others = file.ranks().size() > 1;
   if (total == 0 && (file.independent || !has_others)) return NC_NOERR;
