@@ -93,7 +93,9 @@ Status FileCopy::open_file() {
   file_.emplace(*std::move(file)), fd_ = *std::move(fd);
   list_.emplace(*std::move(list));
   form_ = *std::move(form), room_ = room_behind_header(form_);
-  if (list_->last()) next_ = list_->last()->number + 1;
+  if (!list_->last()) return {};
+  next_ = list_->last()->number + 1;
+  behind_ = list_->last()->behind;
   return {};
 }
 
@@ -125,7 +127,7 @@ Status FileCopy::take_file(Form form, Step &step) {
   auto written = write_anew(std::move(form), step);
   if (written.code() == Code::kNotFound) {
     behind_.insert(kAllOfIt);
-    return {};
+    return list_->add({step.number(), 0, behind_});
   }
   if (!written.ok()) return written;
   behind_.clear();
@@ -148,7 +150,7 @@ Status FileCopy::take_records(Form form, Step &step) {
     if (auto given = file_->sync(); !given.ok()) return given;
     if (auto synced = sync_file(fd_, options_.path); !synced.ok()) return synced;
   }
-  return list_->add({step.number(), records_after});
+  return list_->add({step.number(), records_after, behind_});
 }
 
 std::int64_t FileCopy::first_record_of(const Step &step) const {

@@ -191,6 +191,45 @@ TEST_F(FileCopies, AFixedVariableThatWasGoneMayComeAgain) {
   EXPECT_EQ(values<double>("x", {{0}, {2}}), (Doubles{3, 4}));
 }
 
+TEST_F(FileCopies, WhoGoesOnKnowsWhichFixedVariableWasGone) {
+  const auto of_program = header();
+  auto first = open();
+  auto gone = step(0, 0, of_program);
+  add_grid(gone);
+  gone.lose("x");
+  take(*first, gone);
+  first.reset();
+  auto second = open(true);
+  EXPECT_EQ(second->missing(), 1U);
+  auto next = step(1, 1, of_program);
+  add_grid(next);
+  take(*second, next);
+  second.reset();
+  EXPECT_EQ(open(true)->missing(), 0U);
+  EXPECT_EQ(values<double>("x", {{0}, {2}}), (Doubles{3, 4}));
+}
+
+TEST_F(FileCopies, AListOfStepsBesideARecordOfAnotherKindIsNoneOfIts) {
+  const auto beside = path() + ".steps", kept = path() + ".kept";
+  auto copy = open();
+  take(*copy, step(0, 0, header()));
+  copy.reset();
+  std::filesystem::rename(path(), path() + ".away");
+  std::filesystem::copy_file(beside, kept);
+  const Origin flow{"flow", 9};
+  auto recorder = Recorder::open({path(), flow, false});
+  ASSERT_TRUE(recorder.ok()) << recorder.error().message;
+  MemoryStep first(0);
+  first.add({"t", Type::kDouble, {}, {}, false}, Doubles{1});
+  take(**recorder, first);
+  recorder->reset();
+  EXPECT_FALSE(std::filesystem::exists(beside));
+  std::filesystem::copy_file(kept, beside);
+  auto again = Recorder::open({path(), flow, true});
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ((*again)->wanted(), 1U);
+}
+
 TEST_F(FileCopies, FollowsWhatTheProgramDefinesAnew) {
   auto recorder = open();
   take(*recorder, step(0, 0, header()));

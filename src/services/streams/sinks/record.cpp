@@ -35,12 +35,16 @@ Status Recorder::open_file() {
   if (!options_.append)
     return Error{Code::kExists,
                  fmt::format("{} is there already: continue it with --append, or name another file", printable(path))};
-  if (StepList::is_beside(path)) return open_copy();
   auto fd = open_locked(path);
   if (!fd.ok()) return fd.error();
   auto netcdf = NetcdfFile::open(path, true);
-  if (!netcdf.ok()) return netcdf.error();
-  auto file = StepFile::open(*std::move(netcdf));
+  auto file = netcdf.ok() ? StepFile::open(*std::move(netcdf)) : Result<StepFile>(netcdf.error());
+  const bool is_its = file.ok() && is_same(file->layout().origin, options_.origin);
+  if (!is_its && StepList::is_beside(path)) {  // otherwise what is beside is none of the file's
+    if (file.ok()) (void)file->close();
+    fd->reset();
+    return open_copy();
+  }
   if (!file.ok()) return Error{file.code(), fmt::format("{}: {}", printable(path), file.error().message)};
   if (!is_same(file->layout().origin, options_.origin)) return of_another(path, file->layout().origin, options_.origin);
   file_.emplace(*std::move(file));
@@ -103,6 +107,8 @@ Status Recorder::begin_anew(Step &step) {
   auto file = make_file(beside, *std::move(layout), step);
   if (!file.ok()) return (void)::unlink(beside.c_str()), file.error();
   if (auto done = commit(*file, *fd, step.number()); !done.ok()) return (void)::unlink(beside.c_str()), done;
+  if (auto removed = file_ ? Status() : StepList::remove(options_.path); !removed.ok())
+    return (void)::unlink(beside.c_str()), removed;
   if (auto placed = put_in_place(beside, options_.path, file_.has_value()); !placed.ok())
     return (void)::unlink(beside.c_str()), placed;
   file_.emplace(*std::move(file));

@@ -10,7 +10,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr const char *kEnding = ".steps";
 constexpr int kVersion = 1;
+constexpr char kBehind = '\t';
 
 /// "nessie-steps 1 IDENTITY NAME"
 std::string head_of(const Origin &origin) {
@@ -34,11 +36,24 @@ std::optional<Origin> parse_head(const std::string &line) {
   return Origin{line.substr(static_cast<std::size_t>(name_at)), identity};
 }
 
+/// "NUMBER RECORDS", and variables that are behind, each after a tabulator, which no name has.
+std::string line_of(const StepList::Entry &entry) {
+  auto line = fmt::format("{} {}", entry.number, entry.records);
+  for (const auto &name : entry.behind) line += kBehind + name;
+  return line + "\n";
+}
+
 std::optional<StepList::Entry> parse_entry(const std::string &line) {
   StepList::Entry entry;
   int end = 0;
   const int found = std::sscanf(line.c_str(), "%" SCNu64 " %" SCNd64 "%n", &entry.number, &entry.records, &end);
-  if (found != 2 || static_cast<std::size_t>(end) != line.size() || entry.records < 0) return std::nullopt;
+  auto at = static_cast<std::size_t>(end);
+  if (found != 2 || entry.records < 0 || (at < line.size() && line[at] != kBehind)) return std::nullopt;
+  while (at < line.size()) {
+    const auto next = std::min(line.find(kBehind, at + 1), line.size());
+    entry.behind.insert(line.substr(at + 1, next - at - 1));
+    at = next;
+  }
   return entry;
 }
 
@@ -49,6 +64,11 @@ Error no_list(const std::string &path) {
 }  // namespace
 
 bool StepList::is_beside(const std::string &path) { return ::access((path + kEnding).c_str(), F_OK) == 0; }
+
+Status StepList::remove(const std::string &path) {
+  return ::unlink((path + kEnding).c_str()) == 0 || errno == ENOENT ? Status()
+                                                                    : Status(cannot("remove", path + kEnding));
+}
 
 Result<StepList> StepList::create(const std::string &path, const Origin &origin) {
   Fd fd(::open((path + kEnding).c_str(), O_RDWR | O_CLOEXEC | O_CREAT | O_TRUNC, 0666));
@@ -79,7 +99,7 @@ Result<StepList> StepList::open(const std::string &path) {
 }
 
 Status StepList::add(const Entry &entry) {
-  if (auto written = write(fmt::format("{} {}\n", entry.number, entry.records)); !written.ok()) return written;
+  if (auto written = write(line_of(entry)); !written.ok()) return written;
   last_ = entry;
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace nessie::streams::sinks {
@@ -16,12 +17,15 @@ namespace nessie::streams::sinks {
 class StepList {
  public:
   struct Entry {
-    std::uint64_t number = 0;  ///< of the step
-    std::int64_t records = 0;  ///< that the file has since
+    std::uint64_t number = 0;           ///< of the step
+    std::int64_t records = 0;           ///< that the file has since
+    std::set<std::string> behind = {};  ///< variables that it has not as they were by then
     bool operator==(const Entry &) const = default;
   };
 
   static bool is_beside(const std::string &path);
+  /// Of one that is none of the file's, if there is one.
+  static Status remove(const std::string &path);
   /// Of a file with nothing in it; takes the place of one that is there.
   static Result<StepList> create(const std::string &path, const Origin &origin);
   /// What was being written when its process ended is not in it. kBadMessage: it is no such list.
