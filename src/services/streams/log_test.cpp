@@ -36,6 +36,7 @@ class Logged : public ::testing::Test {
     options.memory_bytes = 4 << 20;
     options.keep_bytes = 0;
     options.log_path = folder_ + "/log";
+    options.sinks = sinks_;
     return options;
   }
   void start() { server_ = std::make_unique<ServerThread>(options(), folder_ + "/contact"); }
@@ -76,6 +77,7 @@ class Logged : public ::testing::Test {
   }
 
   std::string folder_;
+  std::vector<SinkRule> sinks_;
   std::unique_ptr<ServerThread> server_;
 };
 
@@ -214,6 +216,23 @@ TEST_F(Logged, WhatWasInMemoryOnlyIsLostWithTheServer_AndWhoHadItIsTold) {
     next = reader.begin_step(soon());
   }
   EXPECT_EQ(next.code(), Code::kPeerLost);
+}
+
+TEST_F(Logged, ARuleOfTheServersOwnThatThereIsNoMoreHoldsNothing) {
+  sinks_ = *parse_sink_rules("record:s=/nowhere/");
+  restart();
+  auto writer = open_writer(Durability::kLogged);
+  for (int step = 0; step < 3; ++step) write_step(writer, 100);
+  ASSERT_TRUE(writer.close(soon()).ok());
+  (void)open_reader("archive").close(soon());
+  const auto readers = [&] { return api::list(at(), soon())->at(0).readers.size(); };
+  restart();
+  EXPECT_EQ(readers(), 2U);
+  sinks_.clear();
+  for (int start = 0; start < 2; ++start) {
+    restart();
+    EXPECT_EQ(readers(), 1U);
+  }
 }
 
 }  // namespace

@@ -481,6 +481,7 @@ void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
 // --- who looks on -----------------------------------------------------------------------------------------------------
 
 StreamReport Account::report() const {
+  group.is_sink = logged.is_sink;
   StreamReport report;
   report.stream = key_;
   report.name = name_;

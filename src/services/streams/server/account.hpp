@@ -71,6 +71,7 @@ class Account {
   };
   struct Group {
     std::string subscription;
+    bool is_sink = false;  ///< of a rule of the servers' own
     Key key = 0;
     ReadingKind reading = ReadingKind::kEveryStep;
     std::uint64_t first = 0;
@@ -173,7 +174,7 @@ class Account {
   void lose_server(std::uint32_t server, std::uint64_t incarnation);
 
   // --- readers ------------------------------------------------------------------------------------------------------
-  /// A subscription of one rank, which is not there yet; nothing, if there is one of that name.
+  /// A sink's subscription, of one rank, which is not there yet; nothing, if there is one of that name.
   void subscribe(const std::string &subscription, Clock::time_point now);
   Status seat_reader(const ReaderArgs &args, PeerId peer, Clock::time_point now);
   Group *find_group(Key reader);

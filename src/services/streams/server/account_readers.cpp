@@ -124,6 +124,7 @@ void Account::subscribe(const std::string &subscription, Clock::time_point now) 
   if (std::ranges::find(groups_, subscription, &Group::subscription) != groups_.end()) return;
   Group made;
   made.subscription = subscription;
+  made.is_sink = true;
   made.first = oldest();
   made.heard = now;
   const auto first = made.first;
@@ -293,6 +294,7 @@ void Account::inherit(const Account &former) {
     Group heir;
     heir.subscription = group.subscription;
     heir.reading = group.reading;
+    heir.is_sink = group.is_sink;
     heir.heard = group.heard;
     add_group(std::move(heir), group.ranks.size(), 0);
   }

@@ -109,10 +109,7 @@ Status Server::restore(Recovered found) {
     if (!is_whole) step.ended.erase(seat.key);  // of such a step nobody sees more than constants
   }
   for (const auto &[which, readers] : found.readers)
-    if (const auto stream = find(which.first); stream && stream->account) {
-      stream->account->restore(readers, now);
-      stream->noted_readers.insert(which.second);
-    }
+    if (const auto stream = find(which.first); stream && stream->account) restore(*stream, readers);
   for (const auto &stream : in_order_) {
     stream->shelf.begin_group(stream->account->group(), ~std::uint64_t{0});
     std::vector<std::uint64_t> numbers;
@@ -124,6 +121,17 @@ Status Server::restore(Recovered found) {
   }
   if (!in_order_.empty()) begin_looking_after();
   return {};
+}
+
+/// Of a rule that there is no more nothing is held.
+void Server::restore(Stream &stream, LoggedReaders readers) {
+  const auto is_its = [&](const SinkRule &rule) { return rule.subscription() == readers.subscription; };
+  if (readers.is_sink && std::ranges::none_of(options_.sinks, is_its)) {
+    readers.is_gone = true;
+    (void)journal_->note(readers);
+  }
+  stream.account->restore(readers, nessie::Clock::now());
+  if (!readers.is_gone) stream.noted_readers.insert(readers.subscription);
 }
 
 /// The stream as it is now, for a server that comes after this one. Where it ends in the log; 0: it is not noted there.
@@ -162,7 +170,8 @@ Status Server::note_synced(Request &request, const std::function<Result<Lsn>()> 
 Result<Lsn> Server::note_readers(const Stream &stream, const Account::Group &group, bool is_gone) {
   if (!journal_ || stream.account->lasting() != Lasting::kInLog) return Lsn{0};
   const auto at = journal_->note(LoggedReaders{stream.shelf.stream(), group.subscription,
-                                               static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone});
+                                               static_cast<std::uint32_t>(group.ranks.size()), group.ended(), is_gone,
+                                               group.is_sink});
   if (!at.ok()) return at.error();
   return at->end;
 }

@@ -98,6 +98,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   void recover();
   void read_log();
   Status restore(Recovered found);
+  void restore(Stream &stream, LoggedReaders readers);
   Result<Lsn> note(Stream &stream);
   Result<Lsn> note_writer(Stream &stream, Key writer);
   Status note_synced(Request &, const std::function<Result<Lsn>()> &note);
