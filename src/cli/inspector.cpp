@@ -6,9 +6,12 @@
 
 #include <inspect_rpc.hpp>
 #include <staging_rpc.hpp>
+#include <streams_rpc.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace nessie::cli {
 
@@ -36,8 +39,26 @@ Result<std::vector<std::string>> Inspector::find(const std::string &what) {
   const auto found = ::directory::find(*runtime_, config_, what, Deadline::in(kToFind));
   if (!found) return found.error();
   std::vector<std::string> urls;
-  for (const auto &each : *found) urls.push_back(each.url);
+  const auto add = [&](const std::string &url) {
+    if (!url.empty() && std::ranges::find(urls, url) == urls.end()) urls.push_back(url);
+  };
+  for (const auto &each : *found) {
+    add(each.url);
+    for (const auto &other : beside(each.url)) add(other);
+  }
   return urls;
+}
+
+/// Of servers of streams the first one is announced, for all.
+std::vector<std::string> Inspector::beside(const std::string &url) {
+  const auto deadline = Deadline::in(kToFind);
+  const auto peer = runtime_->connect(url, deadline);
+  if (!peer) return {};
+  nssi::CallOptions options;
+  options.deadline = deadline;
+  const auto hello = ::streams::STREAMS::CURRENT::Client(*runtime_, *peer).hello({::streams::PROTOCOL}, options);
+  runtime_->disconnect(*peer);
+  return hello ? std::vector<std::string>(hello->servers.begin(), hello->servers.end()) : std::vector<std::string>();
 }
 
 Result<nlohmann::json> Inspector::ask(const std::string &url) {

@@ -27,7 +27,8 @@ class Inspector {
   /// With the job's credential. `config` is borrowed. kInvalidArgument: it is none.
   static Result<std::unique_ptr<Inspector>> open(const Config &config);
   ~Inspector();
-  /// The URLs of the processes that `what` says, as nssi::find() takes it; waits for a second at most. Errors as there.
+  /// The URLs of the processes that `what` says, as nssi::find() takes it, and of servers of streams that are one with
+  /// them; waits for a second at most for each. Errors as there.
   Result<std::vector<std::string>> find(const std::string &what);
   /// What to_json() of <nssi/statistics.hpp> makes, of the process at `url`. Errors as nssi::Runtime::connect and
   /// nssi::Call::wait; kUnsupported: what it answers is not that.
@@ -36,6 +37,7 @@ class Inspector {
   Result<staging::FilesResult> files(const std::string &url, Deadline deadline);
 
  private:
+  std::vector<std::string> beside(const std::string &url);
   Inspector(const Config &config, std::unique_ptr<nssi::Runtime> runtime);
   const Config &config_;
   std::unique_ptr<nssi::Runtime> runtime_;

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import NESSIE, ProcessTestCase, checkpoint, wait_until
+from harness import NESSIE, ProcessTestCase, checkpoint, mpiexec, wait_until
 
 ASK = f'{NESSIE} status --json $NESSIE_SERVERS'
 
@@ -50,6 +50,17 @@ class Status(ProcessTestCase):
         self.assertEqual(code, 0, err)
         for word in ("operation", "report", "requests in progress", "caller", "queued p50 p99"):
             self.assertIn(word, out)
+
+    def test_of_servers_of_streams_that_are_one_tells_of_each(self):
+        contact = os.path.join(self.runtime, "nessie", "streams", "default.contact")
+        servers = self.job(mpiexec(2, os.path.join(os.path.dirname(NESSIE), "nessie-streams")))
+
+        def told():
+            _, out, _ = self.run_command([NESSIE, "status", "--json", f"file:{contact}"])
+            return len({json.loads(line)["url"] for line in out.splitlines()}) == 2
+        wait_until(told, "both servers")
+        servers.process.terminate()
+        servers.finish()
 
     def test_who_cannot_be_asked_of_several_is_named(self):
         code, out, err = self.run_command([NESSIE, "status", "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"])
