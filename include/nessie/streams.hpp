@@ -354,6 +354,7 @@ struct StreamInfo {
   State state = State::kOpen;  ///< kInterrupted: a writer died
   std::string why;             ///< of an interrupted one, or one whose file went native
   bool is_file = false;        ///< a staged file of an unmodified program's
+  std::string at;              ///< where it is, as ReaderOptions::at
   int writers = 0, connected = 0;
   Durability durability = Durability::kMemory;
   std::uint64_t steps = 0;                        ///< that were complete

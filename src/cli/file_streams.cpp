@@ -4,6 +4,7 @@
 #include "process.hpp"
 
 #include <base/fd.hpp>
+#include <services/streams/places.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,6 +36,9 @@ Result<FileStreams> FileStreams::start(const FileStreamsOptions &options, const 
   streams.command = {options.program};
   streams.environment = Environment::current();
   streams.environment.unset("NESSIE_SERVERS");
+  if (!streams.environment.get("NESSIE_STREAMS_NAME"))  // runs of one user have each their own
+    streams.environment.set("NESSIE_STREAMS_NAME", ::streams::name_of_run(::getpid()));
+  ::streams::forget_ended_runs();
   streams.environment.set("NESSIE_STREAMS_FILES", options.pattern);
   streams.environment.set("NESSIE_STREAMS_FILES_OF", fmt::format("{}", fmt::join(options.staging_urls, " ")));
   streams.environment.set("NESSIE_STREAMS_FILES_CREDENTIAL", options.credential);

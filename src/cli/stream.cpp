@@ -24,18 +24,26 @@ Deadline within(const StreamOptions &options) { return Deadline::in(timeout_of(o
 int list_streams(const StreamOptions &options) {
   const auto all = streams::list(options.at, within(options));
   if (!all.ok()) return fail_stream(all.error());
-  for (const auto &each : *all) fmt::print("{}\n", options.json ? to_json(each).dump() : describe_line(each));
+  const auto is_elsewhere = [&](const auto &each) { return each.at != all->front().at; };
+  const bool says_where = std::ranges::any_of(*all, is_elsewhere);
+  for (const auto &each : *all)
+    if (options.json)
+      fmt::print("{}\n", to_json(each).dump());
+    else
+      fmt::print("{}{}\n", describe_line(each), says_where ? ", at " + printable(each.at) : "");
   return 0;
 }
 
 int show_stream(const StreamOptions &options) {
   const auto all = streams::list(options.at, within(options));
   if (!all.ok()) return fail_stream(all.error());
-  const auto found = std::ranges::find(*all, options.name, &streams::StreamInfo::name);
-  if (found != all->end()) {
-    fmt::print("{}", options.json ? to_json(*found).dump() + "\n" : describe(*found));
-    return 0;
+  bool is_there = false;
+  for (const auto &each : *all) {
+    if (each.name != options.name) continue;
+    is_there = true;
+    fmt::print("{}", options.json ? to_json(each).dump() + "\n" : describe(each));
   }
+  if (is_there) return 0;
   std::vector<std::string> names;
   for (const auto &each : *all) names.push_back(each.name);
   const auto nearest = nearest_of(options.name, names);

@@ -156,6 +156,7 @@ std::string describe_line(const StreamInfo &stream) {
 std::string describe(const StreamInfo &stream) {
   auto text = describe_line(stream) + "\n";
   if (!stream.why.empty()) text += fmt::format("  {}\n", printable(stream.why));
+  if (!stream.at.empty()) text += fmt::format("  at {}\n", printable(stream.at));
   text += fmt::format("  durability: {}{}\n", name_of(stream.durability), stream.is_file ? "; a staged file" : "");
   for (const auto &variable : stream.variables) {
     text += fmt::format("  {}  {}\n", printable(variable.name), describe_type(variable));
@@ -186,6 +187,7 @@ ordered_json to_json(const StreamInfo &stream) {
   for (const auto &each : stream.servers)
     servers.push_back({{"server", each.server}, {"memory_bytes", each.memory_bytes}, {"log_bytes", each.log_bytes}});
   return {{"name", to_utf8(stream.name)},
+          {"at", to_utf8(stream.at)},
           {"state", name_of(stream.state)},
           {"why", to_utf8(stream.why)},
           {"file", stream.is_file},

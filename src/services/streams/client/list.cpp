@@ -134,6 +134,7 @@ Result<std::vector<StreamInfo>> list(std::string_view at, Deadline deadline) {
       continue;
     }
     is_any_there = true;
+    for (auto &stream : *listed) stream.at = each;
     std::ranges::move(*listed, std::back_inserter(all));
   }
   if (!is_any_there) return last;

@@ -449,7 +449,7 @@ Reader::~Reader() = default;
 Result<Reader> Reader::open(std::string_view name, const ReaderOptions &options, Deadline deadline) {
   auto session = wire::Session::get();
   if (!session.ok()) return session.error();
-  auto place = wire::find_place(*session, options.at, deadline);
+  auto place = wire::find_place(*session, options.at, name, deadline);
   if (!place.ok()) return place.error();
   auto state = std::make_unique<ReaderState>(*session, *place, name, options);
   if (auto status = state->open(deadline); !status.ok()) return status.error();

@@ -7,6 +7,7 @@
 #include <nssi/discovery.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kMostIdleBytes = std::size_t{4} << 30;  // what servers hold bounds it
 constexpr std::chrono::milliseconds kAttempt{2000};
+constexpr std::chrono::milliseconds kOfSeveral{500};  ///< places, each is waited for
 
 /// Whether what has that URL is on this node; no connection is needed to know it.
 bool shares_memory(std::string_view url) {
@@ -308,31 +310,67 @@ std::shared_ptr<Place> place_at(const std::shared_ptr<Session> &session, const s
   return made;
 }
 
+namespace {
+
+/// A place where somebody was.
+struct There {
+  std::string at;
+  std::shared_ptr<Place> place;
+};
+
+bool has_stream(Place &place, std::string_view name, Deadline deadline) {
+  const auto listed = place.ask<ListResult>(
+      0, deadline, [](Client &client, const nssi::CallOptions &options) { return client.list(options); },
+      [](const auto &) { return Status(); });
+  return listed.ok() && std::ranges::any_of(listed->streams, [&](const auto &each) { return each.name == name; });
+}
+
+/// Those of several that may be meant.
+std::vector<There> narrow(const std::vector<There> &there, std::string_view to_read, Deadline deadline) {
+  std::vector<There> meant;
+  std::ranges::copy_if(there, std::back_inserter(meant), [&](const There &each) {
+    return to_read.empty() ? !is_of_run(each.at) : has_stream(*each.place, to_read, deadline);
+  });
+  return meant.empty() && to_read.empty() ? there : meant;
+}
+
+Error several(const std::vector<There> &there, std::string_view to_read) {
+  std::vector<std::string> places;
+  for (const auto &each : there) places.push_back(each.at);
+  return {Code::kInvalidArgument,
+          fmt::format("{} at several places: say which one is meant (--at, NESSIE_STREAMS_AT): {}",
+                      to_read.empty() ? std::string("there are servers of streams")
+                                      : fmt::format("there are streams '{}'", to_read),
+                      fmt::join(places, ", "))};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at,
-                                          Deadline deadline) {
+                                          std::string_view to_read, Deadline deadline) {
   for (;;) {
-    std::vector<std::shared_ptr<Place>> there;
+    std::vector<There> there;
     Error last{
         Code::kNotFound,
         fmt::format("there are no servers of streams in {}: start them with nessie-streams, or say where they are "
                     "(NESSIE_STREAMS_AT)",
                     contact_folder())};
     const auto places = places_of(*session, at);
+    // Of several files, some may be stale.
+    const auto patience = places.size() == 1 ? deadline : Deadline::in(kOfSeveral).earlier(deadline);
     for (const auto &each : places) {
       auto place = place_at(session, each);
-      // Of several files, some may be stale.
-      const auto patience =
-          places.size() == 1 ? deadline : Deadline::in(std::chrono::milliseconds(500)).earlier(deadline);
       if (auto count = place->servers(patience); count.ok())
-        there.push_back(std::move(place));
+        there.push_back({each, std::move(place)});
       else
         last = count.error();
     }
-    if (there.size() == 1) return there.front();
-    if (there.size() > 1)
-      return Error{Code::kInvalidArgument, fmt::format("there are several servers of streams in {}: say which ones "
-                                                       "(NESSIE_STREAMS_AT)",
-                                                       contact_folder())};
+    if (there.size() > 1) {
+      there = narrow(there, to_read, Deadline::in(kOfSeveral).earlier(deadline));
+      if (there.size() > 1) return several(there, to_read);
+      last = {Code::kTimedOut, fmt::format("there is no stream '{}' yet at any of {} places", to_read, places.size())};
+    }
+    if (there.size() == 1) return there.front().place;
     if (deadline.passed()) return last;
     if (!places.empty() && last.code != Code::kPeerLost && last.code != Code::kTimedOut) return last;
     if (auto status =

@@ -165,9 +165,11 @@ std::shared_ptr<Place> place_at(const std::shared_ptr<Session> &session, const s
 /// Those that `at` says; if it is empty, the setting `streams.at`; otherwise all that have announced themselves to this
 /// user on this node, which may be none.
 std::vector<std::string> places_of(const Session &session, std::string_view at);
-/// The only one; waits for one. kInvalidArgument: there are several.
+/// The only one; waits for one. Of several it is the one that has the stream, if there is one to be read, and waits
+/// until one has it; otherwise the one that does not follow a run's files. kInvalidArgument: there are several such,
+/// and which. kTimedOut: none of them has it by the deadline.
 Result<std::shared_ptr<Place>> find_place(const std::shared_ptr<Session> &session, std::string_view at,
-                                          Deadline deadline);
+                                          std::string_view to_read, Deadline deadline);
 /// How long a server may wait, if its answer is to be here by the deadline.
 std::uint32_t patience_until(Deadline deadline);
 

@@ -158,7 +158,7 @@ Space::~Space() = default;
 Result<Space> Space::open(std::string_view at, Deadline deadline) {
   auto session = wire::Session::get();
   if (!session.ok()) return session.error();
-  auto place = wire::find_place(*session, at, deadline);
+  auto place = wire::find_place(*session, at, {}, deadline);
   if (!place.ok()) return place.error();
   const auto servers = (*place)->servers(deadline);
   if (!servers.ok()) return servers.error();

@@ -597,7 +597,7 @@ Writer::~Writer() = default;
 Result<Writer> Writer::open(std::string_view name, const WriterOptions &options, Deadline deadline) {
   auto session = wire::Session::get();
   if (!session.ok()) return session.error();
-  auto place = wire::find_place(*session, options.at, deadline);
+  auto place = wire::find_place(*session, options.at, {}, deadline);
   if (!place.ok()) return place.error();
   auto state = std::make_unique<WriterState>(*session, *place, name, options);
   if (auto status = state->open(deadline); !status.ok()) return status.error();

@@ -32,7 +32,7 @@ std::uint32_t of_launcher(std::initializer_list<const char *> variables, std::ui
 
 /// Among this user's on this node.
 std::string own_place(const nessie::Config &config) {
-  return fmt::format("file:{}/{}.contact", contact_folder(), config.get_or("streams.name", "default"));
+  return "file:" + contact_of(config.get_or("streams.name", "default"));
 }
 
 /// On a disk; the same for a server that comes after one that was killed.

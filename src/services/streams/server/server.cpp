@@ -113,6 +113,8 @@ void Server::stop() {
     std::filesystem::remove(folder, ignored);  // if nothing is in it
   if (!has_logged) std::filesystem::remove_all(options_.log_path, ignored);
 }
+  const auto of_name = std::filesystem::path(options_.log_path).parent_path();
+  if (is_run(of_name.filename().string())) std::filesystem::remove(of_name, ignored);  // likewise
 
 nssi::Outcome<ListResult> Server::list(Request &) {
   ListResult result;
