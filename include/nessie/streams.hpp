@@ -242,6 +242,9 @@ class Reader {
   /// `streams.reader_timeout`, or what it held was lost with a server, and which steps are gone; called again, goes on
   /// with the next one. kInvalidArgument: a step is open.
   Result<StepState> begin_step(Deadline deadline);
+  /// When begin_step() has given kEnd: what there is to say of it, for people; empty, if its writers have closed it. Of
+  /// a program's file: it was made anew.
+  const std::string &why_ended() const;
   /// The number of the step that is open; otherwise of the last one, or 0.
   std::uint64_t step() const;
   /// How many steps were not seen between this one and the one before.
@@ -351,10 +354,10 @@ struct StreamShare {
 struct StreamInfo {
   enum class State { kOpen, kEnded, kInterrupted };
   std::string name;
-  State state = State::kOpen;  ///< kInterrupted: a writer died
-  std::string why;             ///< of an interrupted one, or one whose file went native
-  bool is_file = false;        ///< a staged file of an unmodified program's
   std::string at;              ///< where it is, as ReaderOptions::at
+  State state = State::kOpen;  ///< kInterrupted: a writer died
+  std::string why;             ///< of an interrupted one, and of a file that went native, or was made anew
+  bool is_file = false;        ///< a staged file of an unmodified program's
   int writers = 0, connected = 0;
   Durability durability = Durability::kMemory;
   std::uint64_t steps = 0;                        ///< that were complete

@@ -51,17 +51,23 @@ class Teller {
                                       {"missing", progress.missing},
                                       {"gaps", progress.gaps},
                                       {"last", progress.steps > 0 ? ordered_json(progress.last) : ordered_json()},
-                                      {"ended", progress.has_ended}}
+                                      {"ended", progress.has_ended},
+                                      {"why", to_utf8(progress.why_ended)}}
                              .dump());
     else
       cli::say(fmt::format("{} of '{}' in {}, {}{}{}{}", counted(progress.steps, "step"), printable(options_.name),
                            where_, format_size(progress.bytes),
                            progress.skipped > 0 ? fmt::format("; {} were there already", progress.skipped) : "",
                            progress.gaps > 0 ? fmt::format("; {} arrays of them are gone", progress.gaps) : "",
-                           progress.has_ended ? "; the stream has ended" : ""));
+                           end_of(progress)));
   }
 
  private:
+  static std::string end_of(const Progress &progress) {
+    if (!progress.has_ended) return {};
+    return "; the stream has ended" + (progress.why_ended.empty() ? "" : ": " + printable(progress.why_ended));
+  }
+
   const StreamOptions &options_;
   std::string where_;
   ProgressLine line_;

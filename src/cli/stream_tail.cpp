@@ -59,6 +59,10 @@ class Tail {
 
  private:
   Status show();
+  void say_end() const {
+    if (!reader_.why_ended().empty())
+      say(fmt::format("{} has ended: {}", printable(options_.name), printable(reader_.why_ended())));
+  }
   Result<std::vector<Shown>> choose() const;
   Status look(Shown &shown);
   void print(const std::vector<Shown> &all) const;
@@ -155,7 +159,7 @@ int Tail::run(const streams::sinks::Stop &stop) {
     const auto state = reader_.begin_step(Deadline::in(kTurn));
     if (!state.ok() && state.code() == Code::kTimedOut) continue;
     if (!state.ok()) return fail_stream(state.error());
-    if (*state == StepState::kEnd) return 0;
+    if (*state == StepState::kEnd) return say_end(), 0;
     if (*state == StepState::kNotYet) continue;
     const auto shown = show();
     const bool is_gone = shown.code() == Code::kNotFound && !options_.every;  // while it was looked at

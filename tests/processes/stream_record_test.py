@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `nessie stream record` makes of the files of unmodified programs: the same files."""
+import glob
 import os
 import shutil
 import signal
@@ -12,7 +13,8 @@ import numpy
 from harness import NESSIE, SANITIZER, ProcessTestCase, mpiexec, read_file, wait_until
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stream_run", "stream_program.c")
-KINDS = ("collective", "one_variable_then_the_next", "wait_all", "vard", "independent", "redefined", "fixed")
+KINDS = ("collective", "one_variable_then_the_next", "wait_all", "vard", "independent", "independent_throughout",
+         "fixed_of_one_rank", "appended", "redefined", "fixed")
 
 
 def everything_in(path):
@@ -27,7 +29,9 @@ class StreamRecord(ProcessTestCase):
         super().setUp()
         self.program = self.path("stream_program")
         subprocess.run(["mpicc.openmpi", "-O1", *SANITIZER, "-o", self.program, SOURCE, "-lpnetcdf"], check=True)
-        self.contact = os.path.join(self.runtime, "nessie", "streams", "default.contact")
+
+    def contacts(self):
+        return glob.glob(os.path.join(self.runtime, "nessie", "streams", "*.contact"))
 
     def native(self, kind, name, records):
         os.makedirs(self.path("native"), exist_ok=True)
@@ -37,10 +41,9 @@ class StreamRecord(ProcessTestCase):
         return path
 
     def start_run(self, kind, name, records, *options):
-        """The program starts when its streams can be found, and its run goes on until the test says that it is enough."""
+        """Its run goes on until the test says that it is enough."""
         command = " ".join(mpiexec(2, self.program, kind, name, str(records)))
-        script = (f"while ! test -e {self.contact}; do sleep 0.05; done; {command} || exit 1; touch written; "
-                  "while ! test -e enough; do sleep 0.05; done")
+        script = (f"{command} || exit 1; touch written; while ! test -e enough; do sleep 0.05; done")
         return self.start_nessie_run(["sh", "-c", script], options)
 
     def end_run(self, run):
@@ -49,17 +52,24 @@ class StreamRecord(ProcessTestCase):
         self.assertEqual(code, 0, out + err)
 
     def start_record(self, name, *options):
-        wait_until(lambda: os.path.exists(self.contact), "nessie-streams")
+        wait_until(self.contacts, "nessie-streams")
         return self.job([NESSIE, "stream", "record", name, "-o", self.path("recorded.nc"), *options])
 
     def record(self, name, *options):
         code, out, err = self.start_record(name, *options).finish()
         self.assertEqual(code, 0, out + err)
 
-    def remove_outputs(self):
-        for name in ("out.nc", "recorded.nc", "recorded.nc.steps", "enough", "written"):
+    def remove(self, *names):
+        for name in names:
             if os.path.exists(self.path(name)):
                 os.remove(self.path(name))
+
+    def remove_record(self):
+        self.remove("recorded.nc", "recorded.nc.steps")
+
+    def remove_outputs(self):
+        self.remove_record()
+        self.remove("out.nc", "enough", "written")
 
     def test_is_the_file_that_the_program_writes(self):
         for kind in KINDS:
@@ -85,6 +95,24 @@ class StreamRecord(ProcessTestCase):
         self.record("out.nc")
         self.end_run(run)
         self.assertEqual(everything_in(self.path("recorded.nc")), everything_in(self.path("out.nc")))
+
+    def test_a_file_that_is_made_anew_is_another_one_and_that_is_said(self):
+        open(self.path("anew"), "w").close()
+        last = self.native("anew", "out.nc", 3)
+        first = self.native("collective", "first.nc", 3)
+        os.remove(self.path("anew"))
+        run = self.start_run("anew", "out.nc", 3, "--stream")
+        recording = self.start_record("out.nc")
+        wait_until(lambda: self.lines() == 4, "the first file")
+        open(self.path("anew"), "w").close()
+        code, out, err = recording.finish()
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("made out.nc anew", err)
+        self.assertEqual(everything_in(self.path("recorded.nc")), everything_in(first))
+        self.remove_record()
+        self.record("out.nc")
+        self.end_run(run)
+        self.assertEqual(everything_in(self.path("recorded.nc")), everything_in(last))
 
     def test_goes_on_after_a_kill_without_a_gap_and_with_no_step_twice(self):
         run = self.start_run("collective", "out.nc", 200, "--stream")

@@ -41,6 +41,10 @@ WatchedFile file_of(const std::string &path, std::vector<Mark> marks, FileStage 
   file.file = token, file.path = path, file.stage = stage, file.headers = 1, file.marks = std::move(marks);
   return file;
 }
+WatchedFile created(WatchedFile file, std::int64_t created_ns) {
+  file.created_ns = created_ns;
+  return file;
+}
 
 Mark mark_of(std::int64_t records, bool is_all, std::vector<int> variables = {}) {
   return {1, 1, 0, records, is_all, std::move(variables), {{0, 0}}};
@@ -107,17 +111,59 @@ TEST(FileSteps, AFixedVariableThatIsPutOnceMoreIsAConstantOnceMore) {
   EXPECT_EQ(again[0].variables->at(0).name, "fixed");
 }
 
-TEST(FileSteps, AFileThatGoesOnHasMoreSteps_AndOneThatIsNewBeginsAnew) {
+TEST(FileSteps, AFileThatIsOpenedOnceMoreGoesOn_AndOneThatHasFewerRecordsThenBeginsAnew) {
   FileSteps steps("*.nc", "/run");
   const auto header = header_of(true);
   EXPECT_EQ(steps.take(file_of("/run/a.nc", {mark_of(3, true)}), header).size(), 3U);
-  const auto appended = steps.take(file_of("/run/a.nc", {mark_of(4, false)}, FileStage::kOpen, 2), header);
-  ASSERT_EQ(appended.size(), 1U);
-  EXPECT_FALSE(appended[0].begins_anew);
-  const auto anew = steps.take(file_of("/run/a.nc", {mark_of(2, false)}, FileStage::kOpen, 3), header);
-  ASSERT_EQ(anew.size(), 2U);
-  EXPECT_TRUE(anew[0].begins_anew);
-  EXPECT_FALSE(anew[1].begins_anew);
+  const auto again = file_of("/run/a.nc", {mark_of(4, false)}, FileStage::kClosed, 2);
+  EXPECT_FALSE(steps.begins_anew(again, &header));
+  EXPECT_EQ(steps.take(again, header).size(), 1U);
+  const auto fewer = file_of("/run/a.nc", {mark_of(2, false)}, FileStage::kOpen, 3);
+  EXPECT_TRUE(steps.begins_anew(fewer, &header));
+  EXPECT_EQ(steps.take(fewer, header).size(), 2U);
+  EXPECT_FALSE(steps.begins_anew(fewer, &header));
+}
+
+TEST(FileSteps, AFileThatIsMadeAnewIsAnother_HoweverManyRecordsItHas) {
+  FileSteps steps("*.nc", "/run");
+  const auto header = header_of(true);
+  const auto first = created(file_of("/run/a.nc", {mark_of(2, true)}, FileStage::kClosed, 1), 10);
+  EXPECT_FALSE(steps.begins_anew(first, &header));
+  EXPECT_EQ(steps.take(first, header).size(), 2U);
+  const auto second = created(file_of("/run/a.nc", {}, FileStage::kOpen, 2), 20);
+  EXPECT_TRUE(steps.begins_anew(second, nullptr));
+  EXPECT_FALSE(steps.begins_anew(first, &header));  // said of the one before
+  EXPECT_TRUE(steps.take(first, header).empty());
+  const auto written = created(file_of("/run/a.nc", {mark_of(5, true)}, FileStage::kOpen, 2), 20);
+  EXPECT_FALSE(steps.begins_anew(written, &header));
+  const auto made = steps.take(written, header);
+  ASSERT_EQ(made.size(), 5U);
+  EXPECT_EQ(made[0].source.record, 0);
+  EXPECT_EQ(made[0].variables->size(), 2U);  // the fixed one, too, is new
+}
+
+TEST(FileSteps, AFileThatAnotherOneWasPutInPlaceOfIsAnother) {
+  FileSteps steps("*.nc", "/run");
+  const auto header = header_of(true);
+  EXPECT_EQ(steps.take(created(file_of("/run/a.nc", {mark_of(2, true)}), 10), header).size(), 2U);
+  auto put = file_of("/run/a.nc", {mark_of(3, true)}, FileStage::kOpen, 2);
+  put.identity = {1, 7};
+  EXPECT_TRUE(steps.begins_anew(put, &header));
+  EXPECT_EQ(steps.take(put, header).size(), 3U);
+}
+
+TEST(FileSteps, AFileWithoutRecordsThatIsMadeAnewIsTheNextStep) {
+  FileSteps steps("*.nc", "/run");
+  const auto header = header_of(false);
+  for (staging::FileToken token = 1; token <= 3; ++token) {
+    const auto file = created(file_of("/run/a.nc", {mark_of(0, true)}, FileStage::kClosed, token), 10 * token);
+    EXPECT_FALSE(steps.begins_anew(file, &header));
+    EXPECT_EQ(steps.take(file, header).size(), 1U);
+  }
+  const auto with_records = created(file_of("/run/a.nc", {mark_of(1, true)}, FileStage::kOpen, 4), 40);
+  EXPECT_FALSE(steps.begins_anew(created(file_of("/run/a.nc", {}, FileStage::kOpen, 4), 40), nullptr));
+  const auto header_with_records = header_of(true);
+  EXPECT_TRUE(steps.begins_anew(with_records, &header_with_records));
 }
 
 TEST(FileSteps, AFileWithoutRecordsIsAStepEachTimeThatItIsAllComplete) {
@@ -227,7 +273,59 @@ TEST_F(FileStreams, AReaderFollowsTheRecordsOfAFile) {
     mark(1, record + 2);
   }
   close(1, 4);
+  EXPECT_EQ(*reader->begin_step(nessie::Deadline::now()), api::StepState::kNotYet);  // it may be opened again
+  client_.reset();
   EXPECT_EQ(*reader->begin_step(soon()), api::StepState::kEnd);
+  EXPECT_EQ(reader->why_ended(), "");
+}
+
+TEST_F(FileStreams, AFileThatIsOpenedOnceMoreGoesOn) {
+  create("flow.nc", 1);
+  const auto first = put_record(1, 0);
+  mark(1, 1, true);
+  close(1, 1);
+  auto reader = open_reader("flow.nc");
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  ASSERT_EQ(*reader->begin_step(soon()), api::StepState::kOk);
+  expect_got(*reader, "history", a_record(), first);
+  ASSERT_TRUE(reader->end_step().ok());
+  const auto path = service_.file("flow.nc");
+  ASSERT_EQ(client_->open({2, path, NC_WRITE, {}}, staging::testing::program_file(path).get())->nc_error, NC_NOERR);
+  order_ = staging::Order(1);
+  const auto second = put_record(2, 1);
+  mark(2, 2, true);
+  close(2, 2);
+  ASSERT_EQ(*reader->begin_step(soon()), api::StepState::kOk);
+  EXPECT_EQ(reader->step(), 1U);
+  expect_got(*reader, "history", a_record(), second);
+  ASSERT_TRUE(reader->end_step().ok());
+  client_.reset();
+  EXPECT_EQ(*reader->begin_step(soon()), api::StepState::kEnd);
+}
+
+TEST_F(FileStreams, AFileThatIsMadeAnewIsAnotherStream_AndTheFormerOneSaysSo) {
+  create("flow.nc", 1);
+  (void)put_record(1, 0);
+  mark(1, 1);
+  auto former = open_reader("flow.nc");
+  ASSERT_TRUE(former.ok()) << former.error().message;
+  ASSERT_EQ(*former->begin_step(soon()), api::StepState::kOk);
+  ASSERT_TRUE(former->end_step().ok());
+  close(1, 1);
+  create("flow.nc", 2);
+  ASSERT_EQ(*former->begin_step(soon()), api::StepState::kEnd);
+  EXPECT_NE(former->why_ended().find("anew"), std::string::npos) << former->why_ended();
+  std::vector<std::vector<std::byte>> records{put_record(2, 0), put_record(2, 1)};
+  mark(2, 2, true);
+  close(2, 2);
+  auto reader = open_reader("flow.nc");
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  EXPECT_NE(reader->identity(), former->identity());
+  for (const auto &record : records) {
+    ASSERT_EQ(*reader->begin_step(soon()), api::StepState::kOk);
+    expect_got(*reader, "history", a_record(), record);
+    ASSERT_TRUE(reader->end_step().ok());
+  }
 }
 
 TEST_F(FileStreams, WhoComesLateReadsAClosedFile_AndWhatWasWrittenOverIsNotThere) {
@@ -247,6 +345,7 @@ TEST_F(FileStreams, WhoComesLateReadsAClosedFile_AndWhatWasWrittenOverIsNotThere
   ASSERT_EQ(*reader->begin_step(soon()), api::StepState::kOk);
   expect_got(*reader, "history", a_record(), second);
   ASSERT_TRUE(reader->end_step().ok());
+  client_.reset();
   EXPECT_EQ(*reader->begin_step(soon()), api::StepState::kEnd);
 }
 

@@ -61,12 +61,14 @@ class ReaderState {
   std::vector<Variable> variables;
   std::vector<Attribute> attributes;
   std::optional<Source> source;
+  std::string why_ended;
 
  private:
   wire::ReaderArgs reader_args(Deadline deadline) const;
   Status introduce(const wire::Place::Peer &peer, Deadline deadline);
   void ask_ahead(const wire::Place::Peer &peer);
   Result<StepState> take(wire::NextResult result);
+  StepState end(wire::NextResult result);
   void take_source(wire::StepSource &from);
   Result<const wire::StepVariable *> find(std::string_view name, const wire::Box &box) const;
   Result<bool> prepare(const wire::StepVariable &variable, const wire::Box &box, std::byte *into, Deadline deadline);
@@ -193,6 +195,8 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
   // What a view was told some time ago may not be the newest any more.
   if (options_.reading == Reading::kEvery && may_have_been_let_go()) ahead_.reset();
   if (options_.reading == Reading::kView && ahead_ && ahead_->test()) ahead_.reset();
+  // Others may write the stream since its end was said.
+  bool may_be_old = ahead_ && ahead_->test();
   for (bool has_polled = false, is_asked_now = false;;) {
     is_asked_now = !ahead_;
     if (!ahead_ || generation_ == 0) {
@@ -230,15 +234,14 @@ Result<StepState> ReaderState::begin_step(Deadline deadline) {
       if (deadline.passed()) return StepState::kNotYet;
       continue;
     }
-    // Others may write the stream since that was said.
-    if (result->state == wire::NextState::kStreamEnded && !is_asked_now) continue;
+    if (result->state == wire::NextState::kStreamEnded && std::exchange(may_be_old, false)) continue;
     return take(*std::move(result));
   }
 }
 
 Result<StepState> ReaderState::take(wire::NextResult result) {
   switch (result.state) {
-    case wire::NextState::kStreamEnded: is_over_ = true; return StepState::kEnd;
+    case wire::NextState::kStreamEnded: return end(std::move(result));
     case wire::NextState::kWritersLost: return Error{Code::kPeerLost, std::string(result.why), nessie::Scope::kPeer};
     case wire::NextState::kStepsLost: return Error{Code::kNotFound, std::string(result.why)};
     default: break;
@@ -256,6 +259,12 @@ Result<StepState> ReaderState::take(wire::NextResult result) {
   }
   take_source(now_.source);
   return StepState::kOk;
+}
+
+StepState ReaderState::end(wire::NextResult result) {
+  is_over_ = true;
+  why_ended = std::move(result.why);
+  return StepState::kEnd;
 }
 
 void ReaderState::take_source(wire::StepSource &from) {
@@ -464,6 +473,7 @@ std::uint64_t Reader::identity() const { return state_->identity(); }
 const std::vector<Variable> &Reader::variables() const { return state_->variables; }
 const std::vector<Attribute> &Reader::attributes() const { return state_->attributes; }
 const Source *Reader::source() const { return state_->source ? &*state_->source : nullptr; }
+const std::string &Reader::why_ended() const { return state_->why_ended; }
 const Variable *Reader::find(std::string_view variable) const {
   const auto found = std::ranges::find(state_->variables, variable, &Variable::name);
   return found == state_->variables.end() ? nullptr : &*found;

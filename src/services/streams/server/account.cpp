@@ -11,8 +11,8 @@ namespace streams {
 
 namespace {
 
-/// Of steps that all who read every step have ended. The less, the sooner a writer's buffers come back, while processors
-/// have them in their caches: larger steps are put twice as fast then.
+/// Of steps that all who read every step have ended. The less, the sooner a writer's buffers come back, while
+/// processors have them in their caches: larger steps are put twice as fast then.
 constexpr std::uint64_t kKeptOfRead = 4 << 20;
 
 Error bad(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
@@ -51,6 +51,7 @@ void Account::begin_group(std::uint32_t size, std::uint32_t await_readers) {
   writer_groups_[complete_] = group() + 1;
   await_readers_ = await_readers;
   why_interrupted_.clear();
+  why_ended_.clear();
   steps_.erase(steps_.lower_bound(complete_), steps_.end());
 }
 
@@ -124,6 +125,13 @@ void Account::give_up_writers(Clock::time_point now) {
 
 void Account::interrupt(std::string why) {
   if (why_interrupted_.empty()) why_interrupted_ = std::move(why);
+}
+
+void Account::end(std::string why) {
+  if (writers_.empty()) begin_group(1, 0);
+  for (auto &writer : writers_) writer.is_closed = true, writer.steps = complete_;
+  count_writers();
+  why_ended_ = std::move(why);
 }
 
 bool Account::are_left_alone(const std::set<Key> &ended) const {
@@ -473,6 +481,7 @@ void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
   if (logged.is_gone) return;
   Group group;
   group.subscription = logged.subscription;
+  group.is_sink = logged.is_sink;
   group.first = logged.ended;
   group.heard = now;
   moved_.erase(&add_group(std::move(group), std::max(logged.size, 1u), logged.ended));  // it is in the log
@@ -481,13 +490,12 @@ void Account::restore(const LoggedReaders &logged, Clock::time_point now) {
 // --- who looks on -----------------------------------------------------------------------------------------------------
 
 StreamReport Account::report() const {
-  group.is_sink = logged.is_sink;
   StreamReport report;
   report.stream = key_;
   report.name = name_;
   report.state = is_over() ? StreamState::kStreamOver
                            : (why_interrupted_.empty() ? StreamState::kStreamOpen : StreamState::kStreamInterrupted);
-  report.why = why_interrupted_;
+  report.why = is_over() ? why_ended_ : why_interrupted_;
   report.writers = size();
   report.connected = static_cast<std::uint32_t>(
       std::ranges::count_if(writers_, [](const Writer &w) { return w.is_connected && !w.is_closed; }));

@@ -146,6 +146,8 @@ class Account {
   void lose_writers(const Gone &gone);
   void give_up_writers(Clock::time_point now);
   void interrupt(std::string why);
+  /// No more steps come, whoever writes; readers see those that are complete, and then why.
+  void end(std::string why);
   /// Some writers are gone, but all of these had ended a step, of which those are known: the others may end it still.
   bool are_left_alone(const std::set<Key> &ended) const;
   bool is_over() const { return !writers_.empty() && open_ == 0; }
@@ -246,7 +248,7 @@ class Account {
   std::uint64_t lost_before_ = 0;                         ///< from this step on no writer's part is lost
   std::map<std::uint64_t, std::uint64_t> writer_groups_;  ///< by their first steps
   std::uint32_t await_readers_ = 0;
-  std::string why_interrupted_;
+  std::string why_interrupted_, why_ended_;
   std::map<std::uint64_t, StepState> steps_;
   /// Steps from floor_ on are there; those before needed_, of late_bytes_, only for late readers.
   std::uint64_t complete_ = 0, floor_ = 0, needed_ = 0, late_bytes_ = 0;

@@ -206,6 +206,7 @@ std::optional<NextResult> Account::next(Key reader, std::uint64_t ended, Clock::
   // A server that is away, as it was killed, may have some of the last steps still.
   if (is_over() && complete_ >= closed_steps()) {
     result.state = NextState::kStreamEnded;
+    result.why = why_ended_;
     return result;
   }
   if (!why_interrupted_.empty()) {
@@ -293,8 +294,8 @@ void Account::inherit(const Account &former) {
     if (group.subscription.empty() || !group.holds()) continue;
     Group heir;
     heir.subscription = group.subscription;
-    heir.reading = group.reading;
     heir.is_sink = group.is_sink;
+    heir.reading = group.reading;
     heir.heard = group.heard;
     add_group(std::move(heir), group.ranks.size(), 0);
   }

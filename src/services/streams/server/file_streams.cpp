@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kFileSliceBytes = 1 << 20;
 constexpr unsigned kReaders = 2;  // threads: each read waits for a staging server, or a disk
-constexpr std::chrono::seconds kToConnect{60}, kToRead{60};
+constexpr std::chrono::seconds kToConnect{60}, kToRead{60}, kLastNews{2}, kToLeave{2};
 constexpr nnti::PeerId kNobody{~std::uint64_t{0}};  // a file has no writer among the peers
 
 /// What a step costs here, as its data do not.
@@ -37,12 +37,15 @@ Status Server::follow_files() {
       if (!std::exchange(takes_file_changes_, true)) runtime_.spawn([this] { take_file_changes(); });
     });
   };
-  Files::Listener listener{[put](FileStep step) {
-                             put({std::move(step), {}, {}});
-                           },
-                           [put](const std::string &stream, const std::string &why) {
-                             put({std::nullopt, stream, why});
-                           }};
+  using Kind = FileChange::Kind;
+  Files::Listener listener;
+  listener.on_step = [put](FileStep step) {
+    const auto name = step.stream;
+    put({Kind::kStep, name, std::move(step)});
+  };
+  listener.on_anew = [put](const std::string &stream) { put({Kind::kAnew, stream}); };
+  listener.on_end = [put](const std::string &stream, const std::string &why) { put({Kind::kEnd, stream, {}, why}); };
+  listener.on_over = [put] { put({Kind::kOver, {}}); };
   auto files = Files::start({options_.files, options_.files_folder, options_.staging}, std::move(listener),
                             Deadline::in(kToConnect));
   if (!files.ok()) return files.error();
@@ -56,12 +59,35 @@ void Server::take_file_changes() {
   while (!file_changes_.empty() && !is_ending_) {
     const auto change = std::move(file_changes_.front());
     file_changes_.pop_front();
-    if (change.step)
-      take_file_step(*change.step);
-    else
-      end_file(change.ended, change.why);
+    take_file_change(change);
   }
   takes_file_changes_ = false;
+}
+
+void Server::take_file_change(const FileChange &change) {
+  switch (change.kind) {
+    case FileChange::Kind::kStep: return take_file_step(*change.step);
+    case FileChange::Kind::kAnew: return begin_file_anew(change.stream);
+    case FileChange::Kind::kEnd: return end_file(change.stream, change.why);
+    case FileChange::Kind::kOver: are_files_over_ = true;
+  }
+  files_changed_.notify_all();
+}
+
+Server::StreamPtr Server::make_file_stream(const std::string &name) {
+  auto stream = make_stream(name, Lasting::kInMemory);
+  stream->is_file = true;
+  return stream;
+}
+
+/// What has the name now is another stream; who reads the former one hears why it has ended.
+void Server::begin_file_anew(const std::string &name) {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end() || !found->second->is_file) return;
+  const auto former = found->second;
+  former->account->end(fmt::format("its program has made {} anew: that is another stream of the same name", name));
+  former->changed.notify_all();
+  replace(former, make_file_stream(name));
 }
 
 void Server::take_file_step(const FileStep &step) {
@@ -69,10 +95,8 @@ void Server::take_file_step(const FileStep &step) {
   auto stream = found == by_name_.end() ? nullptr : found->second;
   if (stream && !stream->is_file && stream->account->is_open())
     return nessie::log::warning("{}: a program writes a stream of that name, so the file is none", step.stream);
-  if (!stream || !stream->is_file || step.begins_anew) {
-    const auto former = stream;
-    stream = make_stream(step.stream, Lasting::kInMemory);
-    stream->is_file = true;
+  if (!stream || !stream->is_file) {
+    const auto former = std::exchange(stream, make_file_stream(step.stream));
     if (former) replace(former, stream);
   }
   auto &account = *stream->account;
@@ -105,7 +129,7 @@ void Server::take_file_step(const FileStep &step) {
   });
 }
 
-/// Its program has closed it; or it cannot be followed any more, and why.
+/// Its program has closed it, and ended; or it cannot be followed any more, and why.
 void Server::end_file(const std::string &name, const std::string &why) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end() || !found->second->is_file) return;
@@ -118,20 +142,28 @@ void Server::end_file(const std::string &name, const std::string &why) {
   settle(stream);
 }
 
-/// Until those who read every step of files have had them all, or were given long enough.
+/// Until all files have ended, and those who read every step of them have had them all, or were given long enough; and
+/// all who read have heard of the end, and left.
 void Server::await_file_readers() {
-  const auto deadline = Deadline::in(options_.linger);
-  const auto is_behind = [](const StreamPtr &stream) {
-    return stream->is_file && std::ranges::any_of(stream->account->groups(), [&](const Account::Group &group) {
-             return group.holds() && group.connected > 0 && group.ended() < stream->account->complete();
-           });
+  if (!files_) return;
+  const auto wait_while = [&](const auto &is_so, Deadline deadline) {
+    while (is_so() && !deadline.passed() && files_changed_.wait(deadline).code() != Code::kCancelled) continue;
   };
-  for (auto behind = std::ranges::find_if(in_order_, is_behind); behind != in_order_.end();
-       behind = std::ranges::find_if(in_order_, is_behind)) {
-    const auto stream = *behind;
-    const auto status = stream->changed.wait(deadline);
-    if (status.code() == Code::kCancelled || deadline.passed()) return;
-  }
+  const auto is_behind = [](const Account &account, const Account::Group &group) {
+    return group.holds() && group.connected > 0 && group.ended() < account.complete();
+  };
+  const auto is_there = [](const Account &, const Account::Group &group) { return group.connected > 0; };
+  const auto has_any = [&](const auto &is_such) {
+    return std::ranges::any_of(in_order_, [&](const StreamPtr &stream) {
+      const auto &groups = stream->account->groups();
+      return stream->is_file &&
+             std::ranges::any_of(groups, [&](const auto &g) { return is_such(*stream->account, g); });
+    });
+  };
+  const auto at_most = [&](std::chrono::milliseconds time) { return Deadline::in(std::min(options_.linger, time)); };
+  wait_while([&] { return !are_files_over_; }, at_most(kLastNews));
+  wait_while([&] { return has_any(is_behind); }, Deadline::in(options_.linger));
+  wait_while([&] { return has_any(is_there); }, at_most(kToLeave));
 }
 
 /// With the header, if the reader has not that one.

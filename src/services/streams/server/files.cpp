@@ -92,6 +92,10 @@ Variables of_a_record(const staging::ClassicHeader &header) {
   return all;
 }
 
+bool has_records(const staging::ClassicHeader &header) {
+  return std::ranges::any_of(header.variables, [](const auto &variable) { return variable.is_record; });
+}
+
 }  // namespace
 
 // --- steps ------------------------------------------------------------------------------------------------------------
@@ -110,6 +114,7 @@ std::vector<FileStep> FileSteps::take(const staging::WatchedFile &file, const st
   const auto name = name_of(file.path);
   if (!name) return steps;
   if (!name->is_numbered) {
+    if (is_former(file, followed_[name->stream])) return steps;
     for (const auto &mark : file.marks) take_mark(file, mark, header, name->stream, steps);
     return steps;
   }
@@ -118,33 +123,55 @@ std::vector<FileStep> FileSteps::take(const staging::WatchedFile &file, const st
   const auto mark = numbered_.extract(file.file).mapped();
   const auto records = mark.records;
   steps.push_back({name->stream,
-                   false,
                    {file.file, mark, FileSource::kWholeFile, SourceKind::kOfNumberedFile, nullptr},
                    all_of(header, records),
                    attributes_of(header, false)});
   return steps;
 }
 
-/// A name that another file has now, or the same one once more: what is written to it is new, unless there is more.
+/// Made anew by its program; or replaced, or emptied, by other hands. A file without records is all of it each time.
+bool FileSteps::begins_anew(const staging::WatchedFile &file, const staging::ClassicHeader *header) {
+  const auto name = name_of(file.path);
+  const auto known = !name || name->is_numbered ? followed_.end() : followed_.find(name->stream);
+  if (known == followed_.end()) return false;
+  auto &followed = known->second;
+  if (followed.file == file.file) return (void)(followed.is_open = file.stage == staging::FileStage::kOpen), false;
+  if (is_former(file, followed)) return false;
+  const bool is_replaced = file.created_ns == 0 && file.identity != followed.identity;
+  const bool has_fewer = !followed.is_open && !file.marks.empty() && file.marks.front().records < followed.records;
+  const bool is_made = file.created_ns > followed.created_ns;
+  if (!is_made && (header == nullptr || (!is_replaced && !has_fewer))) return false;
+  if (!followed.has_records && (header == nullptr || !has_records(*header))) return false;
+  followed = {};
+  follow(file, followed);
+  return true;
+}
+
+/// Another one has taken its place since.
+bool FileSteps::is_former(const staging::WatchedFile &file, const Followed &followed) {
+  return file.created_ns != 0 && file.created_ns < followed.created_ns;
+}
+
+void FileSteps::follow(const staging::WatchedFile &file, Followed &followed) {
+  followed.file = file.file;
+  followed.is_open = file.stage == staging::FileStage::kOpen;
+  followed.created_ns = std::max(followed.identity == file.identity ? followed.created_ns : 0, file.created_ns);
+  followed.identity = file.identity;
+}
+
 void FileSteps::take_mark(const staging::WatchedFile &file, const staging::Mark &mark,
                           const staging::ClassicHeader &header, const std::string &stream,
                           std::vector<FileStep> &steps) {
   auto &followed = followed_[stream];
-  const auto is_record = [](const auto &variable) { return variable.is_record; };
-  const bool has_records = std::ranges::any_of(header.variables, is_record);
-  const auto kind = has_records ? SourceKind::kOfRecord : SourceKind::kOfFile;
-  FileStep step{stream, false, {file.file, mark, FileSource::kWholeFile, kind, nullptr}, nullptr, {}};
-  const bool is_known = followed.file != 0;
-  if (is_known && followed.file != file.file && mark.records < followed.records) {
-    followed = {};
-    step.begins_anew = true;
-  }
+  followed.has_records = has_records(header);
+  const auto kind = followed.has_records ? SourceKind::kOfRecord : SourceKind::kOfFile;
+  FileStep step{stream, {file.file, mark, FileSource::kWholeFile, kind, nullptr}, nullptr, {}};
   if (followed.file != file.file || followed.headers != file.headers) {
     followed.of_record = of_a_record(header);
     step.attributes = attributes_of(header, true);
   }
-  followed.file = file.file;
-  if (has_records) return take_records(file, mark, header, followed, std::move(step), steps);
+  follow(file, followed);
+  if (followed.has_records) return take_records(file, mark, header, followed, std::move(step), steps);
   followed.headers = file.headers;
   if (!mark.is_all) return;
   step.variables = all_of(header, 0);
@@ -169,7 +196,7 @@ void FileSteps::take_records(const staging::WatchedFile &file, const staging::Ma
   if (first >= mark.records && constants.empty()) return;
   followed.headers = file.headers;
   for (auto record = first; record < mark.records; ++record) {
-    auto next = std::exchange(step, {step.stream, false, step.source, nullptr, {}});
+    auto next = std::exchange(step, {step.stream, step.source, nullptr, {}});
     next.source.record = record;
     next.variables = followed.of_record;
     if (!constants.empty()) {
@@ -224,27 +251,42 @@ void Files::take(const staging::News &news) {
   }
 }
 
+/// A program may open its file once more as long as it runs: so that is when its stream ends.
 void Files::take(const staging::WatchedFile &file) {
   const auto name = steps_.name_of(file.path);
   if (!name || !check_name("stream", name->stream).ok()) return;
-  const bool is_closed = file.stage == staging::FileStage::kClosed;
-  if (!file.marks.empty() || (name->is_numbered && file.stage != staging::FileStage::kOpen)) {
-    const auto header = watcher_->header(file.file, Deadline::in(kForHeader));
-    if (!header.ok()) return nessie::log::warning("{} cannot be followed: {}", file.path, header.error().message);
-    for (auto &step : steps_.take(file, **header)) {
-      step.source.header = *header;
-      if (!name->is_numbered) open_[file.path] = name->stream;
-      listener_.on_step(std::move(step));
-    }
-  }
-  if (!is_closed || name->is_numbered || open_.erase(file.path) == 0) return;
+  take_steps(file, *name);
+  const auto known = open_.find(file.path);
+  if (known == open_.end() || known->second.file != file.file || file.stage != staging::FileStage::kClosed) return;
+  if (!file.is_left && file.failed.empty()) return;
+  open_.erase(known);
   listener_.on_end(name->stream, file.failed.empty() ? "" : fmt::format("{}: {}", file.path, file.failed));
 }
 
+void Files::take_steps(const staging::WatchedFile &file, const FileSteps::Name &name) {
+  std::shared_ptr<const staging::ClassicHeader> header;
+  if (!file.marks.empty() || (name.is_numbered && file.stage != staging::FileStage::kOpen)) {
+    auto found = watcher_->header(file.file, Deadline::in(kForHeader));
+    if (!found.ok()) return nessie::log::warning("{} cannot be followed: {}", file.path, found.error().message);
+    header = *std::move(found);
+  }
+  if (steps_.begins_anew(file, header.get())) {
+    open_.erase(file.path);
+    listener_.on_anew(name.stream);
+  }
+  if (!header) return;
+  for (auto &step : steps_.take(file, *header)) {
+    step.source.header = header;
+    if (!name.is_numbered) open_[file.path] = {name.stream, file.file};
+    listener_.on_step(std::move(step));
+  }
+}
+
 void Files::end_all(const std::string &why) {
-  for (const auto &[path, stream] : open_) listener_.on_end(stream, why);
+  for (const auto &[path, open] : open_) listener_.on_end(open.stream, why);
   open_.clear();
   listener_.on_end(options_.pattern, why);  // of files that are numbered, if there are such
+  listener_.on_over();
 }
 
 Status Files::read(const FileSource &source, const std::string &variable, const Box &box, std::span<std::byte> data,

@@ -40,7 +40,6 @@ struct FileSource {
 
 struct FileStep {
   std::string stream;
-  bool begins_anew = false;  ///< another file has the name now
   FileSource source;
   Variables variables;
   std::vector<AttributeArgs> attributes;  ///< those that may be others than before
@@ -60,17 +59,25 @@ class FileSteps {
   };
   /// Nothing: it is no stream.
   std::optional<Name> name_of(const std::string &path) const;
-  /// The steps that its marks make. `header`: as it stands.
+  /// Whether its name stood for another file with records before, or for one without and this has records: with it
+  /// another stream begins, and what is known of that one is forgotten. `header`: null, if the file has no marks.
+  bool begins_anew(const staging::WatchedFile &file, const staging::ClassicHeader *header);
+  /// The steps that its marks make; none of a file in whose place there is another one. `header`: as it stands.
   std::vector<FileStep> take(const staging::WatchedFile &file, const staging::ClassicHeader &header);
 
  private:
   struct Followed {
     staging::FileToken file = 0;
+    staging::FileIdentity identity;
+    std::int64_t created_ns = 0;  ///< as of staging::WatchedFile
+    bool is_open = false, has_records = false;
     std::uint32_t headers = 0;
     std::int64_t records = 0;  ///< that are steps
     std::set<int> constants;   ///< fixed variables that have been complete
     Variables of_record;
   };
+  static bool is_former(const staging::WatchedFile &file, const Followed &followed);
+  static void follow(const staging::WatchedFile &file, Followed &followed);
   void take_mark(const staging::WatchedFile &file, const staging::Mark &mark, const staging::ClassicHeader &header,
                  const std::string &stream, std::vector<FileStep> &steps);
   void take_records(const staging::WatchedFile &file, const staging::Mark &mark, const staging::ClassicHeader &header,
@@ -92,8 +99,12 @@ class Files {
   /// Called on that thread.
   struct Listener {
     std::function<void(FileStep)> on_step;
-    /// `why` is empty: its program has closed it. Otherwise its steps end before its time.
+    /// Another file has the name now.
+    std::function<void(const std::string &stream)> on_anew;
+    /// `why` is empty: its program has closed it, and ended. Otherwise its steps end before its time.
     std::function<void(const std::string &stream, const std::string &why)> on_end;
+    /// The run's files are complete, or cannot be followed any more; the last call.
+    std::function<void()> on_over;
   };
   /// Errors as staging::Watcher::connect().
   static Result<std::unique_ptr<Files>> start(FilesOptions options, Listener listener, nessie::Deadline deadline);
@@ -110,12 +121,17 @@ class Files {
   void follow();
   void take(const staging::News &news);
   void take(const staging::WatchedFile &file);
+  void take_steps(const staging::WatchedFile &file, const FileSteps::Name &name);
   void end_all(const std::string &why);
 
   const FilesOptions options_;
   const Listener listener_;
   FileSteps steps_;
-  std::map<std::string, std::string> open_;  ///< streams by the paths of their files
+  struct Open {
+    std::string stream;
+    staging::FileToken file = 0;  ///< of which its last step was
+  };
+  std::map<std::string, Open> open_;  ///< streams that have not ended, by the paths of their files
   std::unique_ptr<staging::Watcher> watcher_;
   std::atomic<bool> is_ending_{false};
   std::thread thread_;

@@ -74,7 +74,7 @@ nssi::Outcome<NextResult> Server::next(Request &request, const NextArgs &args) {
   for (bool is_settled = false;;) {
     if (!stream || !stream->account || stream->account->find_rank(args.reader) == nullptr) return unknown_reader();
     auto result = stream->account->next(args.reader, args.ended, nessie::Clock::now());
-    if (!std::exchange(is_settled, true)) settle(*stream);
+    if (!std::exchange(is_settled, true)) settle(*stream), files_changed_.notify_all();
     if (result && result->state == NextState::kWritersLost && may_come(*stream)) result.reset();
     if (result) {
       if (result->state == NextState::kStepIsThere) {
@@ -135,6 +135,7 @@ nssi::Outcome<void> Server::close_reader(Request &, const CloseArgs &args) {
   settle(*stream);
   forget_replaced();
   stream->changed.notify_all();
+  files_changed_.notify_all();
   // What it has ended outlives a server that is killed, as it may not be there to say it once more.
   if (journal_ && stream->account->lasting() == Lasting::kInLog) return journal_->sync(journal_->log().end());
   return Status();
@@ -190,6 +191,7 @@ void Server::take_leave() {
     stream->changed.notify_all();
   }
   forget_replaced();
+  files_changed_.notify_all();
   store_->notify();
   begin_looking_after();
 }
@@ -219,6 +221,7 @@ void Server::look_after() {
       is_needed = is_needed || account.has_groups() || account.is_open() || account.expects_readers(now);
     }
     forget_replaced();
+    files_changed_.notify_all();
     store_->notify();
     if (!is_needed) break;
   }

@@ -33,7 +33,8 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
       made_(context.runtime),
       names_(options.space_versions),
       noted_(context.runtime),
-      joined_(options.servers) {
+      joined_(options.servers),
+      files_changed_(context.runtime) {
   if (is_first()) joined_[0] = {PROTOCOL, 0, options.servers, context.runtime.url(), incarnation_};
   store_ = std::make_unique<Store>(context.runtime, context.budget, options.memory_bytes);
 }
@@ -112,9 +113,9 @@ void Server::stop() {
   for (const auto &folder : {contacts, contacts.parent_path()})
     std::filesystem::remove(folder, ignored);  // if nothing is in it
   if (!has_logged) std::filesystem::remove_all(options_.log_path, ignored);
-}
   const auto of_name = std::filesystem::path(options_.log_path).parent_path();
   if (is_run(of_name.filename().string())) std::filesystem::remove(of_name, ignored);  // likewise
+}
 
 nssi::Outcome<ListResult> Server::list(Request &) {
   ListResult result;

@@ -177,8 +177,10 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
 
   // --- files (file_streams.cpp) -------------------------------------------------------------------------------------
   struct FileChange {
-    std::optional<FileStep> step;
-    std::string ended, why;
+    enum class Kind { kStep, kAnew, kEnd, kOver } kind = Kind::kOver;
+    std::string stream;
+    std::optional<FileStep> step = {};
+    std::string why = {};
   };
   struct FileVariable {
     FileSource source;
@@ -186,7 +188,10 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   };
   Status follow_files();
   void take_file_changes();
+  void take_file_change(const FileChange &change);
   void take_file_step(const FileStep &step);
+  StreamPtr make_file_stream(const std::string &name);
+  void begin_file_anew(const std::string &name);
   void end_file(const std::string &name, const std::string &why);
   void await_file_readers();
   static StepSource source_of(const Stream &stream, std::uint64_t step, std::uint32_t known_headers);
@@ -261,6 +266,8 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   bool is_looking_after_ = false, is_ending_ = false;
   std::deque<FileChange> file_changes_;
   bool takes_file_changes_ = false;
+  bool are_files_over_ = false;
+  WaitQueue files_changed_;       ///< or who reads them
   std::unique_ptr<Files> files_;  ///< null: none are streams
   std::unique_ptr<nessie::service::Worker> file_readers_;
 };

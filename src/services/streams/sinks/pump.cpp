@@ -113,6 +113,7 @@ Status pump(Reader &reader, Sink &sink, const PumpOptions &options, Progress &pr
     }
     if (*state == StepState::kEnd) {
       progress.has_ended = true;
+      progress.why_ended = reader.why_ended();
       auto finished = sink.finish();
       progress.gaps = sink.missing();
       return finished;

@@ -51,7 +51,8 @@ struct Progress {
   std::uint64_t missing = 0;  ///< that went before they were seen
   std::uint64_t gaps = 0;     ///< Sink::missing()
   std::uint64_t last = 0;     ///< number of the last one that is there
-  bool has_ended = false;     ///< the stream has
+  bool has_ended = false;     ///< the stream has,
+  std::string why_ended;      ///< as Reader::why_ended()
 };
 
 struct PumpOptions {
