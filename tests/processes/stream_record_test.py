@@ -138,6 +138,7 @@ class StreamRecord(ProcessTestCase):
         run = self.start_run(kind, "out.%d.nc", count, "--stream=out.*.nc")
         recording = self.start_record("out.*.nc")
         wait_until(lambda: os.path.exists(self.path("written")), "the end of the program")
+        wait_until(lambda: self.lines() > 1, "the first step that is recorded")   # who comes later may be too late
         self.end_run(run)                 # numbered files end with their run
         code, out, err = recording.finish()
         self.assertEqual(code, 0, out + err)

@@ -142,6 +142,12 @@ void Server::end_file(const std::string &name, const std::string &why) {
   settle(stream);
 }
 
+/// Staging servers that are gone may have ended: when that was heard, what they had closed is read from the files.
+void Server::await_files_over() {
+  for (const auto deadline = Deadline::in(kLastNews); !are_files_over_ && !deadline.passed();)
+    if (files_changed_.wait(deadline).code() == Code::kCancelled) return;
+}
+
 /// Until all files have ended, and those who read every step of them have had them all, or were given long enough; and
 /// all who read have heard of the end, and left.
 void Server::await_file_readers() {
@@ -198,9 +204,15 @@ Status Server::read_file(Request &request, const FileVariable &from, const Box &
     const auto read = [&] {
       return files_->read(from.source, from.variable.name, slices.slice(), bytes, Deadline::in(kToRead));
     };
-    if (auto status = file_readers_->carry_out(runtime_, read); !status.ok()) return status;
-    if (auto status = take(slices.slice(), bytes); !status.ok()) return status;
-    if (auto status = request.check(); !status.ok()) return status;
+    auto status = file_readers_->carry_out(runtime_, read);
+    if (status.code() == Code::kPeerLost) {
+      await_files_over();
+      status = file_readers_->carry_out(runtime_, read);
+    }
+    if (status.code() == Code::kPeerLost) return Error{Code::kNotFound, status.error().message};  // not this server
+    if (!status.ok()) return status;
+    if (auto taken = take(slices.slice(), bytes); !taken.ok()) return taken;
+    if (auto still = request.check(); !still.ok()) return still;
   }
   return {};
 }

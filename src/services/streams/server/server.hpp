@@ -193,6 +193,7 @@ class Server final : public nessie::Provider, STREAMS::CURRENT::Server {
   StreamPtr make_file_stream(const std::string &name);
   void begin_file_anew(const std::string &name);
   void end_file(const std::string &name, const std::string &why);
+  void await_files_over();
   void await_file_readers();
   static StepSource source_of(const Stream &stream, std::uint64_t step, std::uint32_t known_headers);
   static std::optional<FileVariable> find_in_file(const Stream &stream, const GetArgs &args);
