@@ -15,8 +15,8 @@ SERVER = os.path.join(BUILD, "bin", "nessie-streams")
 class Lines:
     """A process, and the lines that it has written until now."""
 
-    def __init__(self, case, command, env=None):
-        self.job = case.job(command, env=env, stderr=subprocess.STDOUT)
+    def __init__(self, case, command, env=None, **options):
+        self.job = case.job(command, env=env, stderr=subprocess.STDOUT, **options)
         self.process = self.job.process
         self.lines = []
         self.thread = threading.Thread(target=self._listen, daemon=True)

@@ -96,6 +96,17 @@ TEST_P(SharedSpace, OldVersionsGo_AlsoUnderWhoWaitsForThem) {
     EXPECT_EQ(get(space, "x", version, part_of(0, 1)).value(), values_of(version, part_of(0, 1)));
 }
 
+TEST_P(SharedSpace, WhatIsPutIsAnotherArrayThanIsWaitedFor_WhoWaitsHearsSo) {
+  auto space = open();
+  auto waits = std::async(std::launch::async, [this] {
+    auto other = open();
+    return get(other, "x", 1, part_of(0, 1)).code();
+  });
+  EXPECT_EQ(get(space, "x", 1, part_of(0, 1), Deadline::in(milliseconds(100))).code(), Code::kTimedOut);
+  ASSERT_TRUE(put(space, "x", 1, {{0}, {4}}).ok());
+  EXPECT_EQ(waits.get(), Code::kInvalidArgument);
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, SharedSpace, ::testing::Values(1u, 2u, 4u));
 
 std::string name_at(std::uint32_t home) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For tests: servers in this process, and arrays whose elements say where they are.
+// For tests: servers in this process.
 #pragma once
 
-#include <nessie/streams.hpp>
 #include <nssi/discovery.hpp>
 #include <nssi/testing/testing.hpp>
 #include <service/host.hpp>
 #include <services/streams/server/server.hpp>
+#include <services/streams/testing/arrays.hpp>
 
 #include <chrono>
 #include <future>
@@ -21,10 +21,6 @@ namespace streams::testing {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-namespace api = nessie::streams;
-
-/// The watchdog's: longer than anything takes on a machine that has much else to do.
-inline Deadline soon() { return Deadline::in(seconds(60)); }
 
 /// A server on a thread of its own, until it goes.
 class ServerThread {
@@ -97,32 +93,5 @@ class Servers {
   ServerOptions options_;
   std::vector<std::unique_ptr<ServerThread>> all_;
 };
-
-/// Of an element: tells step and place apart.
-inline double value_at(std::uint64_t step, const std::vector<std::int64_t> &at) {
-  double value = static_cast<double>(step);
-  for (const auto i : at) value = value * 1000 + static_cast<double>(i);
-  return value;
-}
-
-/// Calls `each(element's place, its index in the box)` in C order.
-template <class Each> void for_each_element(const api::Box &box, const Each &each) {
-  std::int64_t total = 1;
-  for (const auto n : box.count) total *= n;
-  std::vector<std::int64_t> at = box.start;
-  for (std::int64_t i = 0; i < total; ++i) {
-    each(at, static_cast<std::size_t>(i));
-    for (auto d = at.size(); d-- > 0;) {
-      if (++at[d] < box.start[d] + box.count[d]) break;
-      at[d] = box.start[d];
-    }
-  }
-}
-
-inline std::vector<double> values_of(std::uint64_t step, const api::Box &box) {
-  std::vector<double> values;
-  for_each_element(box, [&](const auto &at, std::size_t) { values.push_back(value_at(step, at)); });
-  return values;
-}
 
 }  // namespace streams::testing

@@ -235,12 +235,20 @@ void Account::take_late(StepReport report) {
   auto &known = steps_[step];
   const auto before = known.bytes;
   known.remove_former(report);
+  if (!known.agrees_with(report)) return;
   take_part(known, report);
   for (auto &[name, variable] : known.variables) variable.boxes.clear();
   for (const auto &told : report.variables)
     if (told.variable.is_constant) has_other_constants_ |= constants_[told.variable.name].insert(step).second;
   known.count_bytes();
   if (step >= floor_ && step < needed_) late_bytes_ += known.bytes - before;
+}
+
+bool Account::StepState::agrees_with(const StepReport &report) const {
+  return std::ranges::all_of(report.variables, [&](const ReportedVariable &told) {
+    const auto found = variables.find(told.variable.name);
+    return found == variables.end() || agree(told.variable, found->second.variable);
+  });
 }
 
 void Account::StepState::count_bytes() {

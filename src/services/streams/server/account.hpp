@@ -108,6 +108,8 @@ class Account {
     std::map<std::uint32_t, ServerPart> servers;
     std::map<std::string, SharedVariable, std::less<>> variables;
     std::uint64_t bytes = 0;  ///< of one that is complete
+    /// Of the variables that it reports, those that are there are as they are here.
+    bool agrees_with(const StepReport &report) const;
     void count_bytes();
     /// All writers' parts are there.
     bool is_whole() const;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace streams {
@@ -177,11 +178,16 @@ nssi::Outcome<void> Server::report_step(Request &, const StepReport &args) {
   if (!is_ready_) return not_ready();
   const auto stream = find(args.stream);
   if (!stream || !stream->account) return Error{Code::kNotFound, "there is no such stream any more"};
+  std::set<std::string> names;
   for (const auto &told : args.variables) {
     if (auto status = check(told.variable); !status.ok()) return status.error();
+    if (!names.insert(told.variable.name).second)
+      return Error{Code::kInvalidArgument, fmt::format("variable '{}' is reported twice", told.variable.name)};
     for (const auto &box : told.boxes)
       if (auto status = check_inside(told.variable, box); !status.ok()) return status.error();
   }
+  for (const auto &attribute : args.attributes)
+    if (auto status = check(attribute); !status.ok()) return status.error();
   if (args.server >= options_.servers) return Error{Code::kInvalidArgument, "there is no such server"};
   auto status = stream->account->take(args);
   if (!status.ok()) stream->fault = status.error().message;

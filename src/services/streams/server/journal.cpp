@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <tuple>
+#include <utility>
 
 namespace streams {
 
@@ -155,12 +156,17 @@ Result<Recovered> Journal::recover() {
   if (auto status = log_->replay(0, {take, damaged, true}); !status.ok()) return status.error();
   for (auto &write : found.writes)
     for (auto &chunk : write.what.chunks) {
+      std::vector<Data *> claimed;
       const bool is_there = std::ranges::all_of(chunk.parts, [&](const LoggedPart &part) {
         const auto at = data.find(part.begin);
-        return at != data.end() && at->second.at.end == part.end && at->second.bytes == part.bytes;
+        if (at == data.end() || at->second.at.end != part.end || at->second.bytes != part.bytes) return false;
+        if (std::exchange(at->second.is_claimed, true)) return false;
+        claimed.push_back(&at->second);
+        return true;
       });
-      if (!is_there) chunk.parts.clear();  // nobody needed them; or restore() tells
-      for (const auto &part : chunk.parts) data.at(part.begin).is_claimed = true;
+      if (is_there) continue;
+      chunk.parts.clear();  // nobody needed them; or restore() tells
+      for (auto *each : claimed) each->is_claimed = false;
     }
   for (const auto &[begin, each] : data)
     if (!each.is_claimed) log_->release(each.at);

@@ -204,12 +204,18 @@ KeptStep &Shelf::restore(std::uint64_t step, const Seat &seat, std::vector<std::
   kept_step.group = group_;
   kept_step.writers = seat.size;
   kept_step.records.push_back(std::move(record));
+  bool agrees = true;
   for (auto &[variable, block] : blocks) {
+    const auto same = kept_step.variables.find(variable.name);
+    if (same != kept_step.variables.end() && !agree(same->second.variable, variable)) {
+      agrees = false;  // it is not a server that has written this
+      continue;
+    }
     kept_step.bytes += bytes_of(variable, block.box);
     keep(kept_step, variable, std::move(block));
   }
   keep(kept_step, std::move(attributes));
-  kept_step.ended.insert(seat.key);
+  if (agrees) kept_step.ended.insert(seat.key);
   return kept_step;
 }
 

@@ -6,6 +6,7 @@
 #include <services/streams/box_index.hpp>
 #include <services/streams/server/store.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -89,6 +90,12 @@ struct Seat {
   Reservation room;              ///< for the step that was begun
   std::shared_ptr<WritersBuffers> buffers = std::make_shared<WritersBuffers>();
 
+  /// Whether boxes of that variable are among the parts.
+  bool has_some_of(std::size_t variable) const {
+    return std::ranges::any_of(parts, [&](const auto &each) {
+      return std::ranges::find(each.second.blocks, variable, &BlockArgs::variable) != each.second.blocks.end();
+    });
+  }
   void start_anew(std::uint32_t with) {
     attempt = with;
     parts.clear();

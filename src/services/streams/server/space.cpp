@@ -92,8 +92,10 @@ Status Server::take_note(const SpaceNote &note) {
   if (auto status = names_.take(note); !status.ok()) return status;
   for (auto *get : space_gets_) {
     if (get->args.name != note.name || get->args.version_number != note.version_number) continue;
-    if (const auto part = intersection(get->args.box, note.box)) get->missing -= elements_of(*part);
-    if (get->missing <= 0) get->changed.notify_all();
+    const bool is_same = get->args.type == note.type && get->args.box.count.size() == note.box.count.size();
+    if (const auto part = is_same ? intersection(get->args.box, note.box) : std::nullopt)
+      get->missing -= elements_of(*part);
+    if (!is_same || get->missing <= 0) get->changed.notify_all();
   }
   const auto first = names_.oldest(note.name);
   if (first == oldest) return {};
@@ -212,7 +214,7 @@ nssi::Outcome<SpaceGetResult> Server::space_get(Request &request, const SpaceGet
 
 /// At the account's server: who has what, when all of the box is there, or some of it is lost.
 Result<SpaceAccount::Cover> Server::await_cover(Request &request, const SpaceGetArgs &args) {
-  const auto deadline = Deadline::in(std::chrono::milliseconds(args.patience_ms));
+  const auto deadline = request.deadline().earlier(Deadline::in(std::chrono::milliseconds(args.patience_ms)));
   const auto wanted = elements_of(args.box);
   for (;;) {
     if (auto status = names_.check_get(args); !status.ok()) return status.error();

@@ -21,6 +21,7 @@ void SpaceShelf::put(const SpacePutArgs &args, std::shared_ptr<Chunk> chunk) {
   auto &named = names_[args.name];
   if (args.version_number < named.gone_before) return;  // newer ones have come meanwhile
   auto &version = named.versions[args.version_number];
+  if (!version.fits(args.type, args.box)) return;  // its account was started anew, and has not heard of these yet
   version.type = args.type;
   version.puts.insert(args.put);
   if (elements_of(args.box) == 0) return;
@@ -30,7 +31,8 @@ void SpaceShelf::put(const SpacePutArgs &args, std::shared_ptr<Chunk> chunk) {
 
 std::vector<Block> SpaceShelf::blocks(const SpaceGetArgs &args) const {
   const auto *version = find(args.name, args.version_number);
-  return version == nullptr ? std::vector<Block>() : version->blocks.in(args.box);
+  if (version == nullptr || !version->fits(args.type, args.box)) return {};
+  return version->blocks.in(args.box);
 }
 
 void SpaceShelf::drop_before(std::string_view name, std::uint64_t version) {

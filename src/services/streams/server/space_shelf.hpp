@@ -37,6 +37,10 @@ class SpaceShelf {
     Blocks blocks;
     std::vector<Key> put_by;  ///< each block
     std::set<Key> puts;       ///< also those without elements
+    /// Of what is here all is of that type, and has as many dimensions.
+    bool fits(ElementType wanted, const Box &box) const {
+      return blocks.all().empty() || (type == wanted && blocks.all().front().box.count.size() == box.count.size());
+    }
   };
   struct Named {
     std::map<std::uint64_t, Version> versions;

@@ -52,6 +52,8 @@ class KeptBuffer {
 /// A client is another process: it is not believed what it says.
 Status Server::check_write(const Request &request, const WriteArgs &args, const Seat &seat) const {
   const auto bytes = bytes_brought(request, args);
+  for (const auto &attribute : args.attributes)
+    if (auto status = check(attribute); !status.ok()) return status;
   for (const auto &block : args.blocks) {
     if (block.variable >= seat.variables.size()) return refused("a block is of a variable that was not described");
     const auto &variable = seat.variables[block.variable];
@@ -68,8 +70,14 @@ Status Server::take_definitions(Seat &seat, const WriteArgs &args) const {
   if (args.variables.empty()) return {};
   if (args.first > seat.variables.size() || args.first + args.variables.size() > kMostVariables)
     return refused("a writer describes at most 65536 variables, one after the other");
-  for (const auto &variable : args.variables)
+  for (std::size_t i = 0; i < args.variables.size(); ++i) {
+    const auto &variable = args.variables[i];
     if (auto status = check(variable); !status.ok()) return status;
+    const auto at = args.first + i;
+    if (at < seat.variables.size() && seat.variables[at] != variable && seat.has_some_of(at))
+      return refused(fmt::format("variable '{}' becomes another one in a step in which some of it was put already",
+                                 variable.name));
+  }
   seat.variables.resize(std::max(seat.variables.size(), args.first + args.variables.size()));
   std::ranges::copy(args.variables, seat.variables.begin() + args.first);
   return {};
@@ -135,6 +143,8 @@ nssi::Outcome<WriteResult> Server::write(Request &request, const WriteArgs &args
     seat = stream->shelf.find_seat(args.writer);
     if (seat == nullptr || seat->ended != args.step || seat->attempt != args.attempt)
       return refused("the step was given up meanwhile");
+    // What it has described may be other variables by now.
+    if (auto status = check_write(request, args, *seat); !status.ok()) return status.error();
     if (*chunk && seat->lasting == Lasting::kInLog && (*chunk)->size_bytes() > MOST_INLINE) {
       const auto logged = await_log(request, [&] { return store_->write_to_log(**chunk); });
       if (!logged.ok()) return logged.error();

@@ -22,6 +22,11 @@ Error without_log() {
   return {Code::kUnsupported, "the servers have no log, which a stream that is logged needs: set streams.log"};
 }
 
+Status check_ended(const Account &account, std::uint64_t steps) {
+  if (steps <= account.complete() + kMostAhead) return {};
+  return Error{Code::kInvalidArgument, "a writer has not ended so many steps that are not complete"};
+}
+
 Status check_writer(const WriterArgs &args) {
   if (auto status = check_name("stream", args.stream); !status.ok()) return status;
   if (args.size == 0 || args.size > kMostRanks || args.rank >= args.size || args.writer == 0)
@@ -141,8 +146,7 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
   }
   WriterResult result;
   if (args.has_lost && stream->account) {
-    if (args.ended > stream->account->complete() + kMostAhead)
-      return Error{Code::kInvalidArgument, "a writer has not ended so many steps that are not complete"};
+    if (auto status = check_ended(*stream->account, args.ended); !status.ok()) return status.error();
     result.lost = lose_steps(*stream, args);
   }
   result.stream = stream->shelf.stream();
@@ -164,6 +168,8 @@ nssi::Outcome<WriterResult> Server::open_writer(Request &request, const WriterAr
 nssi::Outcome<void> Server::close_writer(Request &request, const CloseArgs &args) {
   const auto stream = find(args.stream);
   if (!stream) return unknown_stream();
+  if (stream->account)
+    if (auto status = check_ended(*stream->account, args.steps); !status.ok()) return status;
   stream->shelf.remove_seat(args.member);
   if (stream->account) {
     if (args.is_abandoned)
@@ -222,13 +228,14 @@ nssi::Outcome<RoomResult> Server::await_room(Request &request, const RoomArgs &a
     }
   auto *seat = stream->shelf.find_seat(args.writer);
   if (seat == nullptr) return stream->account ? nssi::Outcome<RoomResult>(result) : unknown_stream();
+  const auto bytes = std::min(args.bytes, store_->limit_bytes());
   const auto may_go_on = [&] {
     if (!stream->fault.empty()) return true;
     seat = stream->shelf.find_seat(args.writer);
-    return seat == nullptr || reserve(*stream, *seat, args.bytes);
+    return seat == nullptr || reserve(*stream, *seat, bytes);
   };
   if (!may_go_on()) ask_for_room();
-  const auto waited = store_->await_room(request, std::max<std::uint64_t>(args.bytes, 1), deadline, may_go_on);
+  const auto waited = store_->await_room(request, std::max<std::uint64_t>(bytes, 1), deadline, may_go_on);
   if (waited.code() == Code::kTimedOut) return no_room(*stream);
   if (!waited.ok()) return waited.error();
   if (!stream->fault.empty()) return Error{Code::kInvalidArgument, stream->fault};
