@@ -11,11 +11,11 @@ from harness import NESSIE, mpiexec, read_file, wait_until
 # Says which signals it gets.
 HEARS = r"""
 import signal, sys
-for number in map(int, sys.argv[1:]):
-    signal.signal(number, lambda number, frame: print(number, flush=True))
+numbers = {int(word) for word in sys.argv[1:]}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)   # one that comes early is not missed
 print("ready", flush=True)
 while True:
-    signal.pause()
+    print(int(signal.sigwait(numbers)), flush=True)
 """
 
 # Runs the rest of its arguments with what its first one asks for.
