@@ -34,7 +34,7 @@ std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   report.failures.emplace_back().missing = {"temperature[0:63]"};
   const Mark mark{1, 2, 3, 4, true, {5}, {{6, 7}}};
   WatchResult watched;
-  watched.files = {{7, "/data/a.nc", {1, 2}, FileStage::kOpen, true, 3, {}, 4, {mark}}};
+  watched.files = {{7, "/data/a.nc", {1, 2}, FileStage::kOpen, true, 9, false, 3, {}, 4, {mark}}};
   return {seed(16, MarkArgs{9, mark}),
           seed(18, watched),
           seed(20, MarkedReadArgs{7, 1, {2, 3}, 4, 5, transfer.pieces}),
