@@ -161,9 +161,9 @@ class Writer {
   /// see the step when all ranks have ended it. kInvalidArgument: no step is open; this rank's variables differ from
   /// those of others in type or shape; a box overlaps another rank's; the message says which. Nothing of this rank is
   /// in the step then, and the step is open and empty: it can be put again. kTimedOut: the servers may have it: call
-  /// it again. kBusy: of a stream that is logged, the servers' log has had no room by the deadline, as its disk is full;
-  /// the message says where to make some; call it again then, nothing is lost. Where servers are several, an overlap of
-  /// boxes at two of them is found when the step is complete, and told by the next call.
+  /// it again. kBusy: of a stream that is logged, the servers' log has had no room by the deadline, as its disk is
+  /// full; the message says where to make some; call it again then, nothing is lost. Where servers are several, an
+  /// overlap of boxes at two of them is found when the step is complete, and told by the next call.
   Status end_step(Deadline deadline);
   /// Says that this rank writes no more; the stream ends when all have said so. Returns when the servers know it, which
   /// have all by then. An open step is dropped, and never seen. kTimedOut: it can be called again.

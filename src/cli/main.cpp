@@ -277,9 +277,10 @@ CLI::App *add_run(CLI::App &app, RunOptions &options) {
   run->add_option_function<std::string>(
       "--spill", [](const std::string &folder) { ::setenv("NESSIE_STAGING_SPILL", folder.c_str(), 1); },
       "A folder of node-local storage, for what the servers' memory has no room for while files take longer");
-  run->add_flag("--stream{*}", options.stream,
-                "Other programs can follow the files that the program writes, as streams; --stream=PATTERN: those whose "
-                "names match")
+  run->add_flag(
+         "--stream{*}", options.stream,
+         "Other programs can follow the files that the program writes, as streams; --stream=PATTERN: those whose "
+         "names match")
       ->type_name("[=PATTERN]")
       ->excludes("--mpmd", "--embedded", "--dry-run");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");

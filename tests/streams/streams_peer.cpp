@@ -107,8 +107,7 @@ nessie::Status check_step(Reader &reader, const Options &options) {
     if (values[i] != value_at(reader.step(), box.start[0] + static_cast<std::int64_t>(i)))
       return wrong(fmt::format("x[{}] is {}", box.start[0] + static_cast<std::int64_t>(i), values[i]));
   std::int64_t grid[2] = {0, 0};
-  if (auto got = reader.get("grid", {{0}, {2}}, grid, sizeof grid, patience(options)); !got.ok())
-    return got;
+  if (auto got = reader.get("grid", {{0}, {2}}, grid, sizeof grid, patience(options)); !got.ok()) return got;
   return grid[0] == 42 ? nessie::Status() : wrong("grid differs");
 }
 

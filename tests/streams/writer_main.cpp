@@ -51,8 +51,8 @@ void say_text(Writer &writer, const char *variable, const char *name, const std:
 
 template <class T> void put(Writer &writer, const char *name, const Extents &shape, T first) {
   const auto box = whole(shape);
-  std::vector<T> values(static_cast<std::size_t>(
-      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  std::vector<T> values(
+      static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   std::iota(values.begin(), values.end(), first);
   check(writer.put(name, box, values.data()), name);
 }
@@ -80,7 +80,8 @@ void define(Writer &writer, const Wanted &wanted) {
 
 void write_step(Writer &writer, const Wanted &wanted, bool is_first) {
   const auto step = writer.step();
-  check(writer.begin_step(soon()).ok() ? nessie::Status() : nessie::Error{nessie::Code::kBusy, "no room"}, "begin_step");
+  check(writer.begin_step(soon()).ok() ? nessie::Status() : nessie::Error{nessie::Code::kBusy, "no room"},
+        "begin_step");
   const auto count = static_cast<std::int64_t>(wanted.grow ? step + 1 : 5);
   if (wanted.grow) check(writer.define({"p", Type::kInt32, {count}, bytes_of(std::int32_t{-9}), false}), "define");
   put_halves(writer, 100.0 * static_cast<double>(step));

@@ -314,7 +314,12 @@ TEST_F(SmallMemory, ViewsHoldNothing) {
 
 class SmallMemories : public Streams {
  protected:
-  SmallMemories() : Streams({.memory_bytes = 4 << 20, .keep_bytes = 64 << 20}, 2) {}
+  static ServerOptions options() {
+    ServerOptions options;
+    options.memory_bytes = 4 << 20;
+    return options;
+  }
+  SmallMemories() : Streams(options(), 2) {}
 };
 
 TEST_F(SmallMemories, Full_StreamsThatNobodyWritesOrReadsAnyMoreMakeRoom) {

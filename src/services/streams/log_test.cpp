@@ -121,7 +121,7 @@ TEST_F(Logged, AServerThatIsStartedAnewKnowsWhoHasCome_AndWhoHasClosed) {
     ASSERT_TRUE(writer.define({"x", Type::kDouble, {4}, {}, false}).ok());
     ASSERT_TRUE(writer.put("x", {{rank}, {1}}, values_of(0, {{rank}, {1}}).data()).ok());
     ASSERT_TRUE(writer.end_step(soon()).ok());
-    if (rank < 2) ASSERT_TRUE(writer.close(soon()).ok());
+    ASSERT_TRUE(rank >= 2 || writer.close(soon()).ok());
   }
   for (std::size_t rank = 2; rank < 4; ++rank) ASSERT_TRUE(writers[rank].close(soon()).ok());
   restart();

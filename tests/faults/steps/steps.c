@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded: counts the steps of one process, and kills, or stops, it just before one of them. A step is a call that others can
-// see the effect of: to write, sync, make, rename or remove a file; to send, connect, signal or wake; to reach into
-// another process's memory; to start one.
+// Preloaded: counts the steps of one process, and kills, or stops, it just before one of them. A step is a call that
+// others can see the effect of: to write, sync, make, rename or remove a file; to send, connect, signal or wake; to
+// reach into another process's memory; to start one.
 //
 // NESSIE_STEPS_FILES: files of struct counting, made by the test, with colons between them; each says who is meant, and
 // gets what happened. The first process that answers to it is counted, and no other one. What a process stores in

@@ -89,7 +89,8 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   impl->program = program;
   impl->job = config.get_or("staging.job", "");
   impl->is_crowded = take_all_cores(processes);
-  impl->copy_buffers = std::make_unique<nessie::service::CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
+  impl->copy_buffers =
+      std::make_unique<nessie::service::CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : *urls) {
     auto peer = connect_to(*impl->runtime, url, Deadline::in(*timeout), stop);
     if (!peer.ok()) return peer.error();

@@ -17,7 +17,7 @@ namespace nessie::streams::sinks {
 
 namespace {
 
-constexpr std::size_t kAlignment = 4;  ///< of variables in a classic file
+constexpr std::size_t kAlignment = 4;     ///< of variables in a classic file
 constexpr std::size_t kNumRecordsAt = 4;  ///< in the header of CDF-5: eight bytes, the most significant first
 
 std::uint64_t rounded_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }

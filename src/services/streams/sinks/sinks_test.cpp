@@ -100,9 +100,7 @@ TEST_F(ServersSinks, GoOnWhereTheLastOneWas) {
     ASSERT_TRUE(writer.begin_step(::streams::testing::soon()).ok());
     ASSERT_TRUE(writer.put("t", {}, &value).ok());
     ASSERT_TRUE(writer.end_step(::streams::testing::soon()).ok());
-    if (step % 2 == 0) {
-      ASSERT_TRUE(has_steps("/out.nc", step + 1));
-    }
+    ASSERT_TRUE(step % 2 != 0 || has_steps("/out.nc", step + 1));
   }
   ASSERT_TRUE(writer.close(::streams::testing::soon()).ok());
   const auto sinks = Sinks::start(rules, server_.at());
