@@ -63,8 +63,7 @@ Status fill(NetcdfFile &file, const Form &form, int varid, std::int64_t record) 
   const auto value = fill_of(variable);
   const auto all = one_record(variable, record);
   auto slab = slab_for(all, type);
-  for (std::size_t at = 0; at < slab.size(); at += value.size())
-    std::ranges::copy(value, slab.begin() + static_cast<std::ptrdiff_t>(at));
+  fill_slab(slab, value);
   return for_each_slab(all, type, [&](const Box &box) { return file.put(varid, box, slab.data()); });
 }
 

@@ -129,7 +129,7 @@ void ImageMaker::append_fill(const FileVariable &variable) {
   const auto &said = variable.variable.fill;
   const auto value = said.empty() ? usual_fill(variable.variable.type) : said;
   const auto room = behind(bytes_of_shape(variable));
-  for (std::size_t at = 0; at < room.size(); at += value.size()) std::ranges::copy(value, room.begin() + at);
+  fill_slab(room, value);
   turn_and_take(room.size(), value.size());
 }
 

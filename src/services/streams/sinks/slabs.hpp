@@ -32,6 +32,11 @@ template <class Each> Status for_each_slab(const Box &box, Type type, Each each)
   return for_each_slab(box, type, kSlabBytes, std::move(each));
 }
 
+/// All of its elements have that value.
+inline void fill_slab(std::span<std::byte> slab, const std::vector<std::byte> &value) {
+  ::streams::fill_with(slab.data(), static_cast<std::int64_t>(slab.size() / value.size()), value);
+}
+
 /// Gets all of a variable slab by slab, and has `put` write each, while the next one is being got.
 using PutSlab = std::function<Status(const Box &box, const void *data)>;
 Status copy_slabs(Step &step, const Variable &variable, const PutSlab &put);

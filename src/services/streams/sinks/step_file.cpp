@@ -271,7 +271,7 @@ Status StepFile::fill(std::size_t index) {
   const auto value = variable.fill.empty() ? usual_fill(variable.type) : variable.fill;
   const auto all = whole(variable.shape);
   auto slab = slab_for(all, variable.type);
-  for (std::size_t at = 0; at < slab.size(); at += value.size()) std::ranges::copy(value, slab.begin() + at);
+  fill_slab(slab, value);
   return for_each_slab(all, variable.type, [&](const Box &box) {
     return file_.put(ids_[index].variable, in_file(index, box, numbers_.size()), slab.data());
   });
